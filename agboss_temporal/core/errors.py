@@ -1,0 +1,41 @@
+"""The errors that the core raises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agboss_temporal.core.contract import Fault
+
+
+class AgbossError(Exception):
+    """Base of the errors that speak to a developer and never cross the wire."""
+
+
+class ContractError(AgbossError):
+    """Declarations are wrong: raised at decoration or when a worker is constructed.
+
+    Attributes:
+        faults: Every fault found, each with its code, its action and its place.
+    """
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults: tuple[Fault, ...] = tuple(faults)
+        count = len(self.faults)
+        head = f"{count} fault{'s' if count != 1 else ''} in the compensation declarations:"
+        super().__init__("\n  ".join([head, *map(str, self.faults)]))
+
+
+class IllegalTransitionError(AgbossError):
+    """The ledger's table has no such move. Nothing was changed."""
+
+    def __init__(self, key: str, state: str, step: str) -> None:
+        self.key = key
+        self.state = state
+        self.step = step
+        super().__init__(f"entry {key} is {state!r}: it cannot {step!r}")
+
+
+class RecordError(AgbossError):
+    """A record (header, report) cannot be read: unknown version, wrong shape, not ours."""

@@ -1,0 +1,177 @@
+"""The record that travels with a named call: one small JSON object in a header, versioned.
+
+It holds names and keys, never user data, because headers are plain text by default. A field that
+is absent has its default; a version that is absent is 1. Keys are short because a record is
+written for every named call.
+
+======  ===========================================================
+``v``   version, absent for 1
+``a``   the call is an action: its key
+``s``   the call is a committer: its key
+``z``   the call is an undo of an unwind: the key that it undoes
+``x``   the call is an undo made by the workflow's code: the key
+        that it undoes, empty if it could not be told
+``n``   own key of an ``x`` that undoes nothing known
+``u``   name of the undo
+``c``   name of the committer
+``p``   unit path, ordinals joined by dots
+``o``   options that are not default
+``w``   ordinal of the unwind, from 1
+``t``   trigger of the unwind, on its first undo
+``e``   type of the error that started it, on its first undo
+======  ===========================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final, Literal, TypeAlias
+
+from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.errors import RecordError
+from agboss_temporal.core.ledger import UnitPath
+
+HEADER: Final = "agboss-compensation"
+"""Name of the header."""
+
+Role: TypeAlias = Literal["action", "committer", "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What the header of a named call says.
+
+    Attributes:
+        action_key: Key of the execution, if the call is an action.
+        committer_key: Key of the call, if it is a committer.
+        undoes: Key of the entry that it undoes, if it is an undo; empty if that is not known.
+        explicit: Whether an undo was called by the workflow's code.
+        own_key: Key of an undo that undoes no known entry.
+        undo: Name of the action's undo.
+        committer: Name of the action's committer.
+        unit: Unit in which the call was made.
+        options: Options of the contract that are not default, by their short names.
+        unwind: Ordinal of the unwind that an undo belongs to.
+        trigger: What started that unwind.
+        cause: Type of the error that started it.
+    """
+
+    action_key: str | None = None
+    committer_key: str | None = None
+    undoes: str | None = None
+    explicit: bool = False
+    own_key: str | None = None
+    undo: str | None = None
+    committer: str | None = None
+    unit: UnitPath = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    unwind: int | None = None
+    trigger: str | None = None
+    cause: str | None = None
+
+    @property
+    def role(self) -> Role:
+        """The role that an activity has when it asks for its idempotency key."""
+        if self.undoes is not None:
+            return "undo"
+        return "action" if self.action_key is not None else "committer"
+
+    @property
+    def key(self) -> str:
+        """The key that the call goes by: for an undo, the key of what it undoes."""
+        return self.undoes or self.own_key or self.action_key or self.committer_key or ""
+
+
+def encode(record: CallRecord) -> bytes:
+    """Write a record as compact JSON."""
+    fields: dict[str, Any] = {
+        "a": record.action_key,
+        "s": record.committer_key,
+        "x" if record.explicit else "z": record.undoes,
+        "n": record.own_key,
+        "u": record.undo,
+        "c": record.committer,
+        "p": ".".join(map(str, record.unit)) or None,
+        "o": dict(record.options) or None,
+        "w": record.unwind,
+        "t": record.trigger,
+        "e": record.cause,
+    }
+    written = {name: value for name, value in fields.items() if value is not None}
+    return json.dumps(written, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def decode(data: bytes) -> CallRecord:
+    """Read a record; fields that this version does not know are passed over.
+
+    Raises:
+        RecordError: It is not a record, or of a version that this code cannot read.
+    """
+    try:
+        fields = json.loads(data)
+    except ValueError as err:
+        raise RecordError("the compensation header is not JSON") from err
+    if not isinstance(fields, dict):
+        raise RecordError("the compensation header is not a JSON object")
+    if fields.get("v", 1) != 1:
+        raise RecordError(f"compensation header of version {fields['v']!r}; this code reads 1")
+    undoes = fields.get("x", fields.get("z"))
+    record = CallRecord(
+        action_key=fields.get("a"),
+        committer_key=fields.get("s"),
+        undoes=undoes,
+        explicit="x" in fields,
+        own_key=fields.get("n"),
+        undo=fields.get("u"),
+        committer=fields.get("c"),
+        unit=_unit(fields.get("p")),
+        options=fields.get("o") or {},
+        unwind=fields.get("w"),
+        trigger=fields.get("t"),
+        cause=fields.get("e"),
+    )
+    if not record.key:
+        raise RecordError("the compensation header names no key")
+    return record
+
+
+def options_of(contract: Contract) -> dict[str, Any]:
+    """List the options of a contract that are not default, by their short names.
+
+    ``i`` undo input, ``d`` undone when in doubt, ``r`` irreversible, ``n`` errors without effect,
+    ``q`` task queue of the undo, ``s``, ``c`` and ``h`` its start-to-close, schedule-to-close and
+    heartbeat timeouts in seconds, ``m`` its maximum attempts.
+    """
+    undo = contract.undo_options
+    retry = undo.get("retry_policy")
+    found: dict[str, Any] = {
+        "i": None if contract.undo_input == "result" else contract.undo_input,
+        "d": 1 if contract.on_unknown == "undo" else None,
+        "r": 1 if contract.irreversible else None,
+        "n": list(contract.no_effect_errors) or None,
+        "q": undo.get("task_queue"),
+        "s": _seconds(undo.get("start_to_close_timeout")),
+        "c": _seconds(undo.get("schedule_to_close_timeout")),
+        "h": _seconds(undo.get("heartbeat_timeout")),
+        "m": getattr(retry, "maximum_attempts", None) or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _seconds(value: timedelta | None) -> float | None:
+    if value is None:
+        return None
+    seconds = value.total_seconds()
+    return int(seconds) if seconds == int(seconds) else seconds
+
+
+def _unit(path: str | None) -> UnitPath:
+    if not path:
+        return ()
+    try:
+        return tuple(int(part) for part in path.split("."))
+    except ValueError as err:
+        raise RecordError("the compensation header has an unreadable unit path") from err

@@ -1,0 +1,281 @@
+"""What one run of a workflow has done so far: its ledger, its calls in flight, its unwinds.
+
+A `Run` lives as long as the workflow instance in the worker's cache, and is rebuilt by replay. The
+interceptors feed it, the unwind works on it, and workflow code reaches it through its event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from temporalio import workflow
+
+from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.core.ledger import CommitterInDoubt, Entry, Ledger, State, Step, UnitPath
+from agboss_temporal.core.report import CompensationReport, Unwind, build_report
+from agboss_temporal.exceptions import ConfigurationError
+from agboss_temporal.policy import CompensationPolicy
+
+INSTALLED: Final = "__agboss_temporal_installed"
+"""Name of the extern function that proves to workflow code that the interceptor is there."""
+
+UNWIND_PATCH: Final = "agboss-unwind-1"
+"""Id of the marker with which a run's own unwind begins."""
+
+_ON_LOOP: Final = "__agboss_temporal_run"
+
+
+class Call:
+    """A named call: what it is to the ledger, and whether it has settled.
+
+    Attributes:
+        entry: The entry that it is the action of.
+        commits: The name that it commits, if it is a committer.
+        key: Its own key.
+        unit: The unit in which it was started.
+        undoes: The entry that it undoes, if the workflow's code called an undo.
+        is_undo: Whether it is an undo, also where it is not known of what.
+        settled: Whether the event that settles it has been applied.
+    """
+
+    __slots__ = (
+        "_cancel",
+        "_waiter",
+        "cancel_sent",
+        "commits",
+        "entry",
+        "is_undo",
+        "key",
+        "raw",
+        "settled",
+        "undoes",
+        "unit",
+    )
+
+    def __init__(
+        self,
+        key: str,
+        unit: UnitPath,
+        *,
+        entry: Entry | None = None,
+        commits: str | None = None,
+        undoes: Entry | None = None,
+    ) -> None:
+        self.key = key
+        self.unit = unit
+        self.entry = entry
+        self.commits = commits
+        self.undoes = undoes
+        self.is_undo = undoes is not None
+        self.raw: Any = None
+        self.settled = False
+        self.cancel_sent = False
+        self._cancel: Callable[[], object] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def cancellable(self, cancel: Callable[[], object]) -> None:
+        """Say how the call is asked to cancel."""
+        self._cancel = cancel
+
+    def ask_to_cancel(self) -> None:
+        """Ask the server once to cancel the call."""
+        if not self.settled and not self.cancel_sent and self._cancel is not None:
+            self._cancel()
+
+    def settlement(self) -> asyncio.Future[None]:
+        """Return a future that is done when the call has settled."""
+        if self._waiter is None:
+            self._waiter = asyncio.get_running_loop().create_future()
+            if self.settled:
+                self._waiter.set_result(None)
+        return self._waiter
+
+    def settle(self) -> None:
+        """Note that the settling event has been applied."""
+        self.settled = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Run:
+    """The state of one run. Not for use outside this package.
+
+    Attributes:
+        contracts: What the worker knows.
+        ledger: The entries.
+        unwinds: Every unwind of the run, oldest first.
+        also_failed: Types of errors that arrived while the run was ending.
+        payload_limit: Size in bytes above which the server may refuse an undo's input.
+    """
+
+    def __init__(
+        self, contracts: ContractTable, default_policy: CompensationPolicy, payload_limit: int
+    ) -> None:
+        self.contracts = contracts
+        self.payload_limit = payload_limit
+        self.ledger = Ledger()
+        self.unwinds: list[Unwind] = []
+        self.also_failed: list[str] = []
+        self.named_calls = 0
+        self._default_policy = default_policy
+        self._policy: CompensationPolicy | None = None
+        self._policy_known = False
+        self._calls: dict[str, Call] = {}
+        self._ordinal = 0
+        self._closing: list[UnitPath] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock: asyncio.Lock | None = None
+        self.issuing: tuple[Entry, Unwind] | None = None
+        self.shown = ""
+
+    # -- who and how
+
+    def enter(self) -> None:
+        """Make the run findable from the workflow code that is about to be executed."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            setattr(self._loop, _ON_LOOP, self)
+
+    @staticmethod
+    def current() -> Run:
+        """Return the run of the workflow that is executing.
+
+        Raises:
+            ConfigurationError: This is not workflow code, or its worker lacks the plugin.
+        """
+        try:
+            found = getattr(asyncio.get_running_loop(), _ON_LOOP, None)
+        except RuntimeError:
+            found = None
+        if not isinstance(found, Run):
+            raise ConfigurationError(
+                "this works inside a workflow whose worker has CompensationPlugin; add it once, "
+                "on the client: Client.connect(..., plugins=[CompensationPlugin()])"
+            )
+        return found
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The workflow's event loop."""
+        self.enter()
+        assert self._loop is not None
+        return self._loop
+
+    @property
+    def policy(self) -> CompensationPolicy | None:
+        """The policy in force; ``None`` if the workflow's class opts out."""
+        if not self._policy_known:
+            declared = getattr(workflow.instance(), "__agboss_policy__", lambda default: default)
+            self._policy = declared(self._default_policy)
+            self._policy_known = True
+        return self._policy
+
+    def now(self) -> datetime:
+        """Return the workflow's time; usable also while the SDK applies events."""
+        return datetime.fromtimestamp(self.loop.time(), tz=UTC)
+
+    @property
+    def lock(self) -> asyncio.Lock:
+        """Held by the unwind that is at work: one at a time."""
+        if self._lock is None:
+            self._lock = asyncio.Lock()
+        return self._lock
+
+    # -- calls
+
+    def next_key(self) -> tuple[str, int]:
+        """Give the next call that the run starts its key and ordinal (see the README, Identity)."""
+        self._ordinal += 1
+        return f"{workflow.random_seed():x}-{self._ordinal}", self._ordinal
+
+    def track(self, call: Call) -> None:
+        """Keep a call that has been started until it settles."""
+        self._calls[call.key] = call
+
+    def settle(self, call: Call) -> None:
+        """Let go of a call whose settling event has been applied."""
+        self._calls.pop(call.key, None)
+        call.settle()
+
+    def calls_within(self, unit: UnitPath, only: str | None = None) -> list[Call]:
+        """List the calls in flight under a unit, oldest first, or only those of one action."""
+        return [
+            c
+            for c in self._calls.values()
+            if c.unit[: len(unit)] == unit and (only is None or _is_of(c, only))
+        ]
+
+    def completed(self, call: Call) -> None:
+        """Apply the completion of a named call to the ledger."""
+        if call.entry is not None:
+            self.ledger.complete(call.entry, call.raw)
+        if call.commits is not None:
+            self.ledger.seal(call.commits, call.unit)
+        if call.undoes is not None and call.undoes.state is State.UNDOING:
+            self.ledger.move(call.undoes, Step.SUCCEED)
+        self.settle(call)
+
+    def failed(self, call: Call, doubt: str | None) -> None:
+        """Apply the failure of a named call to the ledger.
+
+        Args:
+            call: The call.
+            doubt: Why nobody knows whether it took effect; ``None`` if it is known not to have.
+        """
+        if call.entry is not None:
+            if doubt is None:
+                self.ledger.move(call.entry, Step.DISMISS)
+            else:
+                self.ledger.doubt(call.entry, doubt)
+        if call.commits is not None and doubt is not None:
+            self.ledger.committers_in_doubt.append(CommitterInDoubt(call.key, call.commits, doubt))
+        if call.undoes is not None and call.undoes.state is State.UNDOING:
+            known = call.undoes.doubt is None
+            self.ledger.move(call.undoes, Step.REOPEN if known else Step.REOPEN_IN_DOUBT)
+        self.settle(call)
+
+    # -- unwinding
+
+    def close_unit(self, unit: UnitPath) -> None:
+        """Refuse new named calls in a unit from now on."""
+        self._closing.append(unit)
+
+    def reopen_unit(self, unit: UnitPath) -> None:
+        """Take back one `close_unit`."""
+        self._closing.remove(unit)
+
+    def refuses(self, unit: UnitPath) -> bool:
+        """Tell whether a unit, or one that encloses it, is being unwound."""
+        return any(unit[: len(closed)] == closed for closed in self._closing)
+
+    def report(self) -> CompensationReport:
+        """Say what has become of the run's effects."""
+        return build_report(
+            self.unwinds, self.ledger, self.ledger.committers_in_doubt, self.also_failed
+        )
+
+    def leftovers(self) -> bool:
+        """Tell whether some unwind left an effect behind."""
+        return any(
+            p.verdict in ("failed", "skipped", "denied", "not_run")
+            for unwind in self.unwinds
+            for p in unwind.plan
+        )
+
+
+def _is_of(call: Call, name: str) -> bool:
+    entry = call.entry or call.undoes
+    return entry is not None and entry.contract.action == name
+
+
+async def settle(calls: Iterable[Call]) -> None:
+    """Ask calls to cancel and wait until each has its real outcome."""
+    calls = list(calls)
+    for call in calls:
+        call.ask_to_cancel()
+    waiting = [call.settlement() for call in calls if not call.settled]
+    if waiting:
+        await asyncio.wait(waiting)

@@ -1,0 +1,82 @@
+"""The activity side: who this execution is, and whether its action was recorded at all."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Literal
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+
+from agboss_temporal import idempotency
+from agboss_temporal.core import wire
+from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.core.errors import RecordError
+from agboss_temporal.exceptions import UNRECORDED_ACTION
+
+logger = logging.getLogger("agboss_temporal")
+
+UNRECORDED_METRIC = "agboss_compensation_unrecorded"
+
+
+class CompensationActivityInbound(ActivityInboundInterceptor):
+    """Reads the header of a named call for the activity that it starts."""
+
+    def __init__(
+        self,
+        next: ActivityInboundInterceptor,
+        contracts: ContractTable,
+        unrecorded: Literal["log", "fail"],
+    ) -> None:
+        super().__init__(next)
+        self._contracts = contracts
+        self._unrecorded = unrecorded
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        """Set the identity for the activity's own code, then run it."""
+        payload = input.headers.get(wire.HEADER)
+        if payload is None:
+            self._notice_unrecorded()
+            return await self.next.execute_activity(input)
+        token = idempotency.current.set(_identity(payload))
+        try:
+            return await self.next.execute_activity(input)
+        finally:
+            idempotency.current.reset(token)
+
+    def _notice_unrecorded(self) -> None:
+        info = activity.info()
+        contract = self._contracts.get("activity", info.activity_type)
+        if contract is None or not contract.is_action or info.workflow_id is None:
+            return
+        activity.metric_meter().create_counter(
+            UNRECORDED_METRIC, "Actions that ran without being recorded."
+        ).add(1, {"action": info.activity_type})
+        message = (
+            f"action {info.activity_type} runs unrecorded: it will not be undone. The worker of "
+            f"workflow type {info.workflow_type} lacks CompensationPlugin, or calls it as a local "
+            "activity"
+        )
+        logger.warning(message)
+        if self._unrecorded == "fail":
+            raise ApplicationError(message, type=UNRECORDED_ACTION)
+
+
+def _identity(payload: Any) -> idempotency.ActivityIdentity:
+    if payload.metadata.get("encoding") != b"json/plain":
+        return idempotency.ActivityIdentity(
+            fault="the compensation header is encoded and cannot be read here; give client and "
+            "workers the same codec and the same header_codec_behavior"
+        )
+    try:
+        record = wire.decode(payload.data)
+    except RecordError as err:
+        return idempotency.ActivityIdentity(fault=str(err))
+    info = activity.info()
+    return idempotency.ActivityIdentity(
+        namespace=info.namespace or "",
+        workflow_id=info.workflow_id or "",
+        key=record.key,
+        role=record.role,
+    )

@@ -1,0 +1,287 @@
+"""Recording named calls: the header on the way out, the outcome on the way back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.common import Priority
+from temporalio.converter import (
+    ActivitySerializationContext,
+    PayloadConverter,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import StartActivityInput, StartChildWorkflowInput
+
+from agboss_temporal import _compat
+from agboss_temporal.core import wire
+from agboss_temporal.core.contract import Contract, Kind
+from agboss_temporal.core.errors import AgbossError
+from agboss_temporal.core.ledger import Entry, Step, UnitPath
+from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
+from agboss_temporal.run import Call, Run
+from agboss_temporal_interceptors import outcomes
+from agboss_temporal_interceptors.capture import Capture
+from agboss_temporal_interceptors.matching import entry_to_close
+
+CancelType = workflow.ActivityCancellationType
+ChildCancelType = workflow.ChildWorkflowCancellationType
+ClosePolicy = workflow.ParentClosePolicy
+
+_KILLS = (ClosePolicy.UNSPECIFIED, ClosePolicy.TERMINATE)
+
+_KIND_ACTIVITY: Kind = "activity"
+_KIND_WORKFLOW: Kind = "workflow"
+
+
+class Recorder:
+    """Starts the calls of one run and records those that a contract names."""
+
+    def __init__(self, run: Run, compensated_children: frozenset[str]) -> None:
+        self._run = run
+        self._compensated_children = compensated_children
+
+    def start_activity(
+        self, input: StartActivityInput, proceed: Callable[[StartActivityInput], Any]
+    ) -> Any:
+        """Start an activity; record it if a contract names it."""
+        run = self._run
+        if run.issuing is not None:
+            undone, unwind = run.issuing
+            run.issuing = None
+            first = undone is unwind.plan[0].entry
+            record = wire.CallRecord(
+                undoes=undone.key,
+                unwind=unwind.ordinal,
+                trigger=unwind.trigger if first else None,
+                cause=unwind.cause if first else None,
+            )
+            input.headers = _with_record(input.headers, record)
+            return proceed(input)
+        key, ordinal = run.next_key()
+        call = self._named(_KIND_ACTIVITY, input.activity, key, ordinal, input.args)
+        if call is None:
+            return proceed(input)
+        entry = call.entry
+        if entry is not None:
+            entry.task_queue = input.task_queue
+            entry.priority = None if input.priority == Priority.default else input.priority
+            if entry.contract.undo_input in ("args", "context"):
+                entry.args = _encode(_activity_converter(input), input.args)
+        input.headers = _with_record(input.headers, _record_of(call))
+        abandon = input.cancellation_type == CancelType.ABANDON
+        if not abandon:
+            input.cancellation_type = CancelType.WAIT_CANCELLATION_COMPLETED
+        input.ret_type = self._capture(call, input.ret_type)
+        handle = self._started(call, lambda: proceed(input))
+        once = input.retry_policy is not None and input.retry_policy.maximum_attempts == 1
+        self._watch(call, handle, abandon=abandon, single_attempt=once)
+        return handle
+
+    async def start_child(
+        self,
+        input: StartChildWorkflowInput,
+        proceed: Callable[[StartChildWorkflowInput], Awaitable[Any]],
+    ) -> Any:
+        """Start a child workflow; record it if a contract names it or it is compensated."""
+        run = self._run
+        key, ordinal = run.next_key()
+        call = self._named(_KIND_WORKFLOW, input.workflow, key, ordinal, input.args)
+        known = input.workflow in self._compensated_children
+        if call is None and not known:
+            return await proceed(input)
+        abandoned = input.parent_close_policy == ClosePolicy.ABANDON
+        unwinds = known or (call is not None and call.entry is not None)
+        if unwinds and input.parent_close_policy in _KILLS:
+            input.parent_close_policy = ClosePolicy.REQUEST_CANCEL
+        if call is None:
+            if abandoned:
+                return await proceed(input)
+            self._refuse_while_unwinding(input.workflow, ())
+            call = Call(key, ())
+        else:
+            if call.entry is not None and call.entry.contract.undo_input in ("args", "context"):
+                call.entry.args = _encode(_child_converter(input), input.args)
+            input.headers = _with_record(input.headers, _record_of(call))
+        if input.cancellation_type == ChildCancelType.TRY_CANCEL:
+            input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
+        input.ret_type = self._capture(call, input.ret_type)
+        run.track(call)
+        try:
+            handle = await proceed(input)
+        except BaseException as err:
+            self._child_not_started(call, err)
+            raise
+        self._watch(call, handle, abandon=input.cancellation_type == ChildCancelType.ABANDON)
+        return handle
+
+    def _named(self, kind: Kind, name: str, key: str, ordinal: int, args: Any) -> Call | None:
+        """Make the call that a contract names, or ``None``."""
+        run = self._run
+        table = run.contracts
+        if (kind, name) in table.ambiguous:
+            raise AgbossError(
+                f"{kind} {name!r} has differing contracts in this process, and this worker "
+                "reaches none of them; import the right one in the workflow's module"
+            )
+        contract = table.get(kind, name)
+        is_action = contract is not None and contract.is_action
+        commits = name if name in table.committers else None
+        undoes = kind == "activity" and name in table.undos
+        if not (is_action or commits or undoes):
+            return None
+        unit: UnitPath = ()
+        self._refuse_while_unwinding(name, unit)
+        run.named_calls += 1
+        call = Call(key, unit, commits=commits)
+        if is_action and contract is not None:
+            call.entry = Entry(key=key, contract=contract, ordinal=ordinal, unit=unit)
+            run.ledger.begin(call.entry)
+        if undoes:
+            call.is_undo = True
+            call.undoes = entry_to_close(run, name, args)
+            if call.undoes is not None:
+                run.ledger.move(call.undoes, Step.UNDO)
+        return call
+
+    def _refuse_while_unwinding(self, name: str, unit: UnitPath) -> None:
+        if self._run.refuses(unit):
+            raise ApplicationError(
+                f"{name} was not started: what was done is being undone",
+                type=UNWIND_IN_PROGRESS,
+                non_retryable=True,
+            )
+
+    def _started(self, call: Call, start: Callable[[], Any]) -> Any:
+        """Start a call and track it; one that cannot even be scheduled leaves no entry behind."""
+        try:
+            handle = start()
+        except BaseException:
+            self._run.failed(call, None)
+            raise
+        self._run.track(call)
+        return handle
+
+    def _capture(self, call: Call, wanted: Any) -> Any:
+        def on_payload(payload: Payload) -> None:
+            call.raw = payload
+
+        return Capture(wanted, workflow.payload_converter(), on_payload)
+
+    def _watch(
+        self, call: Call, handle: Any, *, abandon: bool, single_attempt: bool = False
+    ) -> None:
+        run = self._run
+        loop = run.loop
+        sent_at = _compat.history_length(loop)
+
+        def succeeded(value: Any) -> None:
+            if call.entry is not None:
+                call.entry.value = value
+            run.completed(call)
+
+        def failed(error: BaseException) -> None:
+            contract = call.entry.contract if call.entry is not None else None
+            doubt = outcomes.doubt(
+                error,
+                contract,
+                abandoned=abandon,
+                never_sent=_compat.history_length(loop) == sent_at,
+                single_attempt=single_attempt,
+            )
+            run.failed(call, doubt)
+
+        observation = _compat.Observation(handle, succeeded, failed)
+        cancel = handle.cancel
+        call.cancellable(handle.cancel if abandon else lambda: handle.cancel())
+        if not abandon:
+            handle.cancel = _settling_cancel(call, handle, cancel, observation)
+
+    def _child_not_started(self, call: Call, error: BaseException) -> None:
+        """Account for a child whose start was refused, or was pending when a cancel came."""
+        pending = isinstance(error, asyncio.CancelledError)
+        self._run.failed(call, "cancelled" if pending else None)
+
+
+def _settling_cancel(
+    call: Call,
+    handle: Any,
+    cancel: Callable[..., bool],
+    observation: _compat.Observation,
+) -> Callable[..., bool]:
+    """Make the ``cancel`` of a handle whose call settles before its awaiter sees the cancel.
+
+    Returning ``False`` tells asyncio that the handle was not cancelled, so that the awaiting task
+    itself is, as soon as the handle settles. A cancel that comes again is obeyed at once: the
+    awaiter is let go, and the call settles without it.
+    """
+
+    def settling_cancel(msg: Any | None = None) -> bool:
+        if handle.done():
+            return False
+        if call.cancel_sent:
+            observation.release()
+        else:
+            call.cancel_sent = True
+            cancel(msg)
+        return False
+
+    return settling_cancel
+
+
+def _record_of(call: Call) -> wire.CallRecord:
+    entry = call.entry
+    contract: Contract | None = entry.contract if entry is not None else None
+    closes = call.undoes.key if call.undoes is not None else ""
+    return wire.CallRecord(
+        action_key=call.key if entry is not None else None,
+        committer_key=call.key if call.commits is not None else None,
+        undoes=closes if call.is_undo else None,
+        explicit=call.is_undo,
+        own_key=call.key if call.is_undo and not closes else None,
+        undo=contract.undo if contract is not None else None,
+        committer=contract.committer if contract is not None else None,
+        unit=call.unit,
+        options=wire.options_of(contract) if contract is not None else {},
+    )
+
+
+def _with_record(headers: Mapping[str, Payload], record: wire.CallRecord) -> dict[str, Payload]:
+    payload = Payload(metadata={"encoding": b"json/plain"}, data=wire.encode(record))
+    return {**headers, wire.HEADER: payload}
+
+
+def _encode(converter: PayloadConverter, args: Any) -> tuple[Payload, ...]:
+    return tuple(converter.to_payloads(args)) if args else ()
+
+
+def _activity_converter(input: StartActivityInput) -> PayloadConverter:
+    converter = workflow.payload_converter()
+    if not isinstance(converter, WithSerializationContext):
+        return converter
+    info = workflow.info()
+    return converter.with_context(
+        ActivitySerializationContext(
+            namespace=info.namespace,
+            workflow_id=info.workflow_id,
+            workflow_type=info.workflow_type,
+            activity_type=input.activity,
+            activity_id=input.activity_id,
+            activity_task_queue=input.task_queue or info.task_queue,
+            is_local=False,
+        )
+    )
+
+
+def _child_converter(input: StartChildWorkflowInput) -> PayloadConverter:
+    converter = workflow.payload_converter()
+    if not isinstance(converter, WithSerializationContext):
+        return converter
+    return converter.with_context(
+        WorkflowSerializationContext(namespace=workflow.info().namespace, workflow_id=input.id)
+    )

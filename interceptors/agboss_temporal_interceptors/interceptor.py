@@ -1,0 +1,73 @@
+"""The interceptor that a worker is given."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    Interceptor,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+)
+
+from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.policy import CompensationPolicy
+from agboss_temporal.run import INSTALLED, Run
+from agboss_temporal_interceptors.activity import CompensationActivityInbound
+from agboss_temporal_interceptors.workflow import CompensationWorkflowInbound
+
+DEFAULT_PAYLOAD_LIMIT = 2 * 1024 * 1024
+
+
+class CompensationInterceptor(Interceptor):
+    """Records named calls and unwinds runs. `CompensationPlugin` makes and wires it.
+
+    Args:
+        contracts: What the worker knows.
+        policy: Holds for workflows that have none of their own.
+        unrecorded: What an action does that is not recorded: ``"log"``, or ``"fail"`` with a
+            retryable error.
+        compensated_children: Names of the workflow types that unwind themselves.
+        payload_limit: Size in bytes above which an undo's input is not sent.
+    """
+
+    def __init__(
+        self,
+        contracts: ContractTable,
+        policy: CompensationPolicy | None = None,
+        *,
+        unrecorded: Literal["log", "fail"] = "log",
+        compensated_children: frozenset[str] = frozenset(),
+        payload_limit: int = DEFAULT_PAYLOAD_LIMIT,
+    ) -> None:
+        self._contracts = contracts
+        self._policy = policy or CompensationPolicy()
+        self._unrecorded: Literal["log", "fail"] = unrecorded
+        self._compensated_children = compensated_children
+        self._payload_limit = payload_limit
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        """Put the activity side in front of the next interceptor, once."""
+        seen: Any = next
+        while seen is not None:
+            if isinstance(seen, CompensationActivityInbound):
+                return next
+            seen = getattr(seen, "next", None)
+        return CompensationActivityInbound(next, self._contracts, self._unrecorded)
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None:
+        """Return the workflow side, once for a worker."""
+        if INSTALLED in input.unsafe_extern_functions:
+            return None
+        input.unsafe_extern_functions[INSTALLED] = lambda: True
+        settings = self
+
+        class Inbound(CompensationWorkflowInbound):
+            def __init__(self, next: WorkflowInboundInterceptor) -> None:
+                run = Run(settings._contracts, settings._policy, settings._payload_limit)
+                super().__init__(next, run, settings._compensated_children)
+
+        return Inbound

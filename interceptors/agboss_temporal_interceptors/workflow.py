@@ -1,0 +1,112 @@
+"""The workflow side: what is intercepted, and to whom it is handed."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from temporalio import workflow
+from temporalio.worker import (
+    ContinueAsNewInput,
+    ExecuteWorkflowInput,
+    HandleSignalInput,
+    HandleUpdateInput,
+    StartActivityInput,
+    StartChildWorkflowInput,
+    StartLocalActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowOutboundInterceptor,
+)
+
+from agboss_temporal.core.report import CompensationReport
+from agboss_temporal.exceptions import ConfigurationError
+from agboss_temporal.run import Run
+from agboss_temporal_interceptors.calls import Recorder
+from agboss_temporal_interceptors.endings import Endings
+
+REPORT_QUERY = "agboss.compensation"
+
+
+class CompensationWorkflowInbound(WorkflowInboundInterceptor):
+    """Watches how a run, and each of its signal handlers, ends."""
+
+    def __init__(
+        self, next: WorkflowInboundInterceptor, run: Run, compensated_children: frozenset[str]
+    ) -> None:
+        super().__init__(next)
+        self._run = run
+        self._endings = Endings(run)
+        self._compensated_children = compensated_children
+
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        """Put the recorder in the way of outgoing calls and answer the query."""
+
+        def report() -> CompensationReport:
+            return self._run.report()
+
+        recorder = Recorder(self._run, self._compensated_children)
+        super().init(CompensationWorkflowOutbound(outbound, self._run, recorder))
+        workflow.set_query_handler(REPORT_QUERY, report)
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        """Run the workflow; unwind it if it ends in a way that calls for it."""
+        self._run.enter()
+        if self._run.policy is None:
+            return await self.next.execute_workflow(input)
+        return await self._endings.of_run(self.next.execute_workflow(input))
+
+    async def handle_signal(self, input: HandleSignalInput) -> None:
+        """Run a signal handler; its failure ends the run, so it unwinds the run first."""
+        self._run.enter()
+        if self._run.policy is None:
+            return await self.next.handle_signal(input)
+        return await self._endings.of_signal(self.next.handle_signal(input))
+
+    async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
+        """Run an update handler."""
+        self._run.enter()
+        return await self.next.handle_update_handler(input)
+
+
+class CompensationWorkflowOutbound(WorkflowOutboundInterceptor):
+    """Hands the calls of a run to its recorder."""
+
+    def __init__(self, next: WorkflowOutboundInterceptor, run: Run, recorder: Recorder) -> None:
+        super().__init__(next)
+        self._run = run
+        self._recorder = recorder
+
+    def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
+        """Start an activity, recorded if a contract names it."""
+        if self._run.policy is None:
+            return self.next.start_activity(input)
+        handle: workflow.ActivityHandle[Any] = self._recorder.start_activity(
+            input, self.next.start_activity
+        )
+        return handle
+
+    async def start_child_workflow(
+        self, input: StartChildWorkflowInput
+    ) -> workflow.ChildWorkflowHandle[Any, Any]:
+        """Start a child workflow, recorded if a contract names it."""
+        if self._run.policy is None:
+            return await self.next.start_child_workflow(input)
+        handle: workflow.ChildWorkflowHandle[Any, Any] = await self._recorder.start_child(
+            input, self.next.start_child_workflow
+        )
+        return handle
+
+    def start_local_activity(self, input: StartLocalActivityInput) -> workflow.ActivityHandle[Any]:
+        """Start a local activity; it counts for keys, but history cannot record it."""
+        self._run.next_key()
+        return self.next.start_local_activity(input)
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+        """Continue as new, unless that would lose open actions."""
+        run = self._run
+        waiting = len(run.ledger.to_undo()) + len(run.calls_within(()))
+        if waiting and run.policy is not None:
+            raise ConfigurationError(
+                f"continuing as new with {waiting} open or running actions is not supported by "
+                "this version: they would be lost. Commit or compensate() them before"
+            )
+        self.next.continue_as_new(input)
