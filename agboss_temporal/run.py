@@ -35,6 +35,7 @@ class Call:
         entry: The entry that it is the action of.
         commits: The name that it commits, if it is a committer.
         key: Its own key.
+        ordinal: Its place among all calls that the run started.
         unit: The unit in which it was started.
         undoes: The entry that it undoes, if the workflow's code called an undo.
         is_undo: Whether it is an undo, also where it is not known of what.
@@ -49,6 +50,7 @@ class Call:
         "entry",
         "is_undo",
         "key",
+        "ordinal",
         "raw",
         "settled",
         "undoes",
@@ -58,6 +60,7 @@ class Call:
     def __init__(
         self,
         key: str,
+        ordinal: int,
         unit: UnitPath,
         *,
         entry: Entry | None = None,
@@ -65,6 +68,7 @@ class Call:
         undoes: Entry | None = None,
     ) -> None:
         self.key = key
+        self.ordinal = ordinal
         self.unit = unit
         self.entry = entry
         self.commits = commits
@@ -124,6 +128,7 @@ class Run:
         self._policy: CompensationPolicy | None = None
         self._policy_known = False
         self._calls: dict[str, Call] = {}
+        self._cancels: list[tuple[Call, Callable[[], object]]] = []
         self._ordinal = 0
         self._closing: list[UnitPath] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -207,6 +212,21 @@ class Run:
             for c in self._calls.values()
             if c.unit[: len(unit)] == unit and (only is None or _is_of(c, only))
         ]
+
+    def cancel_in_order(self, call: Call, cancel: Callable[[], object]) -> None:
+        """Send a cancel on the next turn of the loop, the oldest call's first.
+
+        A ``TaskGroup`` cancels its tasks in the order of a set, which differs from replay to
+        replay; commands must not.
+        """
+        if not self._cancels:
+            self.loop.call_soon(self._send_cancels)
+        self._cancels.append((call, cancel))
+
+    def _send_cancels(self) -> None:
+        waiting, self._cancels = self._cancels, []
+        for _, cancel in sorted(waiting, key=lambda each: each[0].ordinal):
+            cancel()
 
     def completed(self, call: Call) -> None:
         """Apply the completion of a named call to the ledger."""

@@ -94,10 +94,13 @@ def _has_return(action: Any) -> bool:
 def _arity(takes: list[inspect.Parameter], given: int) -> str | None:
     if any(p.kind is p.VAR_POSITIONAL for p in takes):
         return None
-    required = sum(1 for p in takes if p.default is p.empty)
-    if required <= given <= len(takes):
+    if len(takes) == given:
         return None
-    return f"the undo takes {len(takes)} argument{'s' if len(takes) != 1 else ''}, not {given},"
+    required = sum(1 for p in takes if p.default is p.empty)
+    problem = f"it takes {len(takes)} argument{'s' if len(takes) != 1 else ''}, not {given},"
+    if required <= given < len(takes):
+        problem = f"Temporal drops an activity's type hints when defaults fill in: {problem}"
+    return problem
 
 
 def compare(given: Any, wanted: Any) -> Fit:

@@ -191,6 +191,13 @@ class Ledger:
         """Seal everything that is still open, as a normal return does."""
         return self._seal(lambda entry: entry.state is State.OPEN)
 
+    def close(self) -> list[Entry]:
+        """Put in doubt what still runs when the run closes; return it."""
+        running = [e for e in self._pending.values() if e.state is State.RUNNING]
+        for entry in running:
+            self.doubt(entry, "abandoned")
+        return running
+
     def pending(self) -> list[Entry]:
         """List the entries that may still move, oldest first."""
         return list(self._pending.values())

@@ -103,7 +103,7 @@ class Recorder:
             if abandoned:
                 return await proceed(input)
             self._refuse_while_unwinding(input.workflow, ())
-            call = Call(key, ())
+            call = Call(key, ordinal, ())
         else:
             if call.entry is not None and call.entry.contract.undo_input in ("args", "context"):
                 call.entry.args = _encode(_child_converter(input), input.args)
@@ -138,7 +138,7 @@ class Recorder:
         unit: UnitPath = ()
         self._refuse_while_unwinding(name, unit)
         run.named_calls += 1
-        call = Call(key, unit, commits=commits)
+        call = Call(key, ordinal, unit, commits=commits)
         if is_action and contract is not None:
             call.entry = Entry(key=key, contract=contract, ordinal=ordinal, unit=unit)
             run.ledger.begin(call.entry)
@@ -200,7 +200,7 @@ class Recorder:
         cancel = handle.cancel
         call.cancellable(handle.cancel if abandon else lambda: handle.cancel())
         if not abandon:
-            handle.cancel = _settling_cancel(call, handle, cancel, observation)
+            handle.cancel = _settling_cancel(run, call, handle, cancel, observation)
 
     def _child_not_started(self, call: Call, error: BaseException) -> None:
         """Account for a child whose start was refused, or was pending when a cancel came."""
@@ -209,6 +209,7 @@ class Recorder:
 
 
 def _settling_cancel(
+    run: Run,
     call: Call,
     handle: Any,
     cancel: Callable[..., bool],
@@ -225,10 +226,11 @@ def _settling_cancel(
         if handle.done():
             return False
         if call.cancel_sent:
-            observation.release()
+            # Queued behind the handle's own step, which sends the request to the server.
+            run.cancel_in_order(call, lambda: run.loop.call_soon(observation.release))
         else:
             call.cancel_sent = True
-            cancel(msg)
+            run.cancel_in_order(call, lambda: cancel(msg))
         return False
 
     return settling_cancel

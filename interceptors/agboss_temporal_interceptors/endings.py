@@ -10,7 +10,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import CancelledError, is_cancelled_exception
 
-from agboss_temporal.core.ledger import Entry, State
+from agboss_temporal.core.ledger import Entry
 from agboss_temporal.exceptions import (
     CompensationFailedError,
     LimitExceededError,
@@ -102,6 +102,7 @@ class Endings:
         run.also_failed += [error_type(e) for e in ending.others]
         if self._unwinds(ending.why.trigger):
             await protected(unwind(run, ending.why))
+        self._close()
         final: BaseException = ending.error
         if run.leftovers() and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
@@ -116,8 +117,15 @@ class Endings:
             if uncommitted and workflow.patched(UNWIND_PATCH):
                 await self._fail_uncommitted()
         run.ledger.finish()
-        _warn_of_running(run)
+        self._close()
         return result
+
+    def _close(self) -> None:
+        running = [e.contract.action for e in self._run.ledger.close()]
+        if running:
+            workflow.logger.warning(
+                "the run closes while %s still runs; nothing will undo it", ", ".join(running)
+            )
 
     async def _fail_uncommitted(self) -> None:
         run = self._run
@@ -132,6 +140,7 @@ class Endings:
             if not record.plan and not _uncommitted(run):
                 return
         run.ledger.finish()
+        self._close()
         if run.leftovers():
             raise CompensationFailedError(run.report()) from error
         raise error
@@ -189,11 +198,3 @@ def _cause_of(final: BaseException, ending: Ending) -> BaseException | None:
 
 def _uncommitted(run: Run) -> list[Entry]:
     return [e for e in run.ledger.open_entries() if e.contract.committer is not None]
-
-
-def _warn_of_running(run: Run) -> None:
-    running = [e.contract.action for e in run.ledger.pending() if e.state is State.RUNNING]
-    if running:
-        workflow.logger.warning(
-            "the run returned while %s still ran; nothing will undo them", ", ".join(running)
-        )

@@ -1,9 +1,8 @@
-"""Activities of the scenarios. What they really did is in `WORLD`, in the order in which they did it."""
+"""Activities of the scenarios. `WORLD` holds what they really did, in order."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from dataclasses import dataclass, field
 
 from temporalio import activity
@@ -19,24 +18,23 @@ class World:
     effects: dict[str, list[str]] = field(default_factory=dict)
     keys: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
 
     def did(self, what: str) -> None:
-        workflow_id = activity.info().workflow_id
-        with self.lock:
-            self.effects.setdefault(workflow_id or "", []).append(what)
-
-    def key(self, what: str) -> None:
-        with self.lock:
-            self.keys.setdefault(activity.info().workflow_id or "", []).append(
-                (what, idempotency_key())
-            )
+        """Have an effect, under the key of the activity that has it."""
+        workflow_id = activity.info().workflow_id or ""
+        self.effects.setdefault(workflow_id, []).append(what)
+        try:
+            key = idempotency_key()
+        except Exception:
+            return
+        self.keys.setdefault(workflow_id, []).append((what, key))
 
     def of(self, workflow_id: str) -> list[str]:
         return list(self.effects.get(workflow_id, []))
 
     def gate(self, name: str) -> asyncio.Event:
+        """An event that an activity waits for until the test sets it."""
         return self.gates.setdefault(name, asyncio.Event())
 
 
@@ -49,39 +47,47 @@ class Receipt:
     amount: float = 1.0
 
 
+async def _at_gate(gate: str | None) -> None:
+    if gate is not None:
+        WORLD.did(f"at:{gate}")
+        await WORLD.gate(gate).wait()
+
+
 @activity.defn
 async def release(receipt: Receipt) -> None:
     if receipt.item in WORLD.broken:
         raise ApplicationError("cannot release", type="ReleaseBroken", non_retryable=True)
-    WORLD.key(f"release:{receipt.item}")
     WORLD.did(f"release:{receipt.item}")
 
 
 @activity.defn
-async def ship(item: str) -> str:
-    WORLD.key(f"ship:{item}")
+async def ship(item: str, gate: str | None = None) -> str:
+    await _at_gate(gate)
     WORLD.did(f"ship:{item}")
     return item
 
 
 @action(compensate_with=release, committed_by=ship)
 @activity.defn
-async def reserve(item: str, delay: float = 0.0) -> Receipt:
-    await asyncio.sleep(delay)
-    WORLD.key(f"reserve:{item}")
+async def reserve(item: str, gate: str | None = None) -> Receipt:
+    await _at_gate(gate)
     WORLD.did(f"reserve:{item}")
     return Receipt(item)
 
 
 @activity.defn
 async def refund(receipt: Receipt) -> None:
+    gate = f"refund:{receipt.item}"
+    await _at_gate(gate if gate in WORLD.gates else None)
+    if receipt.item in WORLD.broken:
+        raise ApplicationError("cannot refund", type="RefundBroken", non_retryable=True)
     WORLD.did(f"refund:{receipt.item}")
 
 
 @action(compensate_with=refund)
 @activity.defn
-async def charge(item: str, delay: float = 0.0) -> Receipt:
-    await asyncio.sleep(delay)
+async def charge(item: str, gate: str | None = None) -> Receipt:
+    await _at_gate(gate)
     WORLD.did(f"charge:{item}")
     return Receipt(item)
 
@@ -91,4 +97,11 @@ async def explode(kind: str = "Boom") -> None:
     raise ApplicationError("it went wrong", type=kind, non_retryable=True)
 
 
-ACTIVITIES = [release, ship, reserve, refund, charge, explode]
+@activity.defn
+async def note(what: str) -> str:
+    """An activity that no contract names."""
+    WORLD.did(f"note:{what}")
+    return what
+
+
+ACTIVITIES = [release, ship, reserve, refund, charge, explode, note]

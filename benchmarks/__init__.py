@@ -1,0 +1,1 @@
+"""What declared compensation costs, against no undo at all and an undo written by hand."""

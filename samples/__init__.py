@@ -1,0 +1,1 @@
+"""Samples of agboss-temporal, each a package that can be copied as a start."""
