@@ -45,6 +45,11 @@ def history_length(loop: asyncio.AbstractEventLoop) -> int:
     return int(loop.workflow_get_current_history_length())  # type: ignore[attr-defined]
 
 
+def has_more_to_do(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a workflow's loop has callbacks waiting besides the one that asks."""
+    return bool(loop._ready)  # type: ignore[attr-defined]
+
+
 class Observation:
     """Watches one activity or child handle.
 
@@ -125,4 +130,6 @@ def verify() -> list[str]:
         members += [(handle, "_resolve_success"), (handle, "_resolve_failure")]
         if "_result_fut" not in handle.__init__.__code__.co_names:
             missing.append(f"{handle.__name__}._result_fut")
+    if "_ready" not in _workflow_instance._WorkflowInstanceImpl.__init__.__code__.co_names:
+        missing.append("_WorkflowInstanceImpl._ready")
     return missing + [f"{c.__name__}.{name}" for c, name in members if not hasattr(c, name)]

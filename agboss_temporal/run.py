@@ -128,7 +128,6 @@ class Run:
         self._policy: CompensationPolicy | None = None
         self._policy_known = False
         self._calls: dict[str, Call] = {}
-        self._cancels: list[tuple[Call, Callable[[], object]]] = []
         self._ordinal = 0
         self._closing: list[UnitPath] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -212,21 +211,6 @@ class Run:
             for c in self._calls.values()
             if c.unit[: len(unit)] == unit and (only is None or _is_of(c, only))
         ]
-
-    def cancel_in_order(self, call: Call, cancel: Callable[[], object]) -> None:
-        """Send a cancel on the next turn of the loop, the oldest call's first.
-
-        A ``TaskGroup`` cancels its tasks in the order of a set, which differs from replay to
-        replay; commands must not.
-        """
-        if not self._cancels:
-            self.loop.call_soon(self._send_cancels)
-        self._cancels.append((call, cancel))
-
-    def _send_cancels(self) -> None:
-        waiting, self._cancels = self._cancels, []
-        for _, cancel in sorted(waiting, key=lambda each: each[0].ordinal):
-            cancel()
 
     def completed(self, call: Call) -> None:
         """Apply the completion of a named call to the ledger."""

@@ -26,6 +26,7 @@ from agboss_temporal.core.ledger import Entry, Step, UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Call, Run
 from agboss_temporal_interceptors import outcomes
+from agboss_temporal_interceptors.cancelling import Canceller
 from agboss_temporal_interceptors.capture import Capture
 from agboss_temporal_interceptors.matching import entry_to_close
 
@@ -45,6 +46,7 @@ class Recorder:
     def __init__(self, run: Run, compensated_children: frozenset[str]) -> None:
         self._run = run
         self._compensated_children = compensated_children
+        self._canceller = Canceller()
 
     def start_activity(
         self, input: StartActivityInput, proceed: Callable[[StartActivityInput], Any]
@@ -197,43 +199,14 @@ class Recorder:
             run.failed(call, doubt)
 
         observation = _compat.Observation(handle, succeeded, failed)
-        cancel = handle.cancel
-        call.cancellable(handle.cancel if abandon else lambda: handle.cancel())
         if not abandon:
-            handle.cancel = _settling_cancel(run, call, handle, cancel, observation)
+            self._canceller.attach(call, handle, observation, loop)
+        call.cancellable(handle.cancel)
 
     def _child_not_started(self, call: Call, error: BaseException) -> None:
         """Account for a child whose start was refused, or was pending when a cancel came."""
         pending = isinstance(error, asyncio.CancelledError)
         self._run.failed(call, "cancelled" if pending else None)
-
-
-def _settling_cancel(
-    run: Run,
-    call: Call,
-    handle: Any,
-    cancel: Callable[..., bool],
-    observation: _compat.Observation,
-) -> Callable[..., bool]:
-    """Make the ``cancel`` of a handle whose call settles before its awaiter sees the cancel.
-
-    Returning ``False`` tells asyncio that the handle was not cancelled, so that the awaiting task
-    itself is, as soon as the handle settles. A cancel that comes again is obeyed at once: the
-    awaiter is let go, and the call settles without it.
-    """
-
-    def settling_cancel(msg: Any | None = None) -> bool:
-        if handle.done():
-            return False
-        if call.cancel_sent:
-            # Queued behind the handle's own step, which sends the request to the server.
-            run.cancel_in_order(call, lambda: run.loop.call_soon(observation.release))
-        else:
-            call.cancel_sent = True
-            run.cancel_in_order(call, lambda: cancel(msg))
-        return False
-
-    return settling_cancel
 
 
 def _record_of(call: Call) -> wire.CallRecord:

@@ -19,7 +19,7 @@ class Ending(CompensatedWorkflow):
     async def run(self, how: str) -> str:
         await reserve("a")
         await charge("b")
-        return await getattr(self, how)()
+        return str(await getattr(self, how)())
 
     async def good(self) -> str:
         return await ship("a")

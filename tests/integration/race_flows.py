@@ -9,6 +9,9 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
+with workflow.unsafe.imports_passed_through():
+    import anyio
+
 from agboss_temporal import CompensatedWorkflow
 from tests.support.calls import charge, explode, note, refund, reserve, ship
 
@@ -144,6 +147,18 @@ class EveryTurn(CompensatedWorkflow):
     @workflow.signal
     def cancel_scope(self) -> None:
         self.go = True
+
+
+@workflow.defn(sandboxed=False)
+class Anyio(CompensatedWorkflow):
+    """A cancel scope of anyio, which is level-triggered; alone, Temporal deadlocks on it."""
+
+    @workflow.run
+    async def run(self) -> None:
+        with anyio.move_on_after(0.1) as scope:
+            await charge("slow", workflow.info().workflow_id)
+        await note(f"scope cancelled: {scope.cancelled_caught}")
+        await explode()
 
 
 @workflow.defn

@@ -174,6 +174,17 @@ async def test_a_cancel_on_every_turn_is_obeyed_at_once_and_asked_once(
     assert order == ["charge:before", "charge:slow", "refund:slow", "refund:before"]
 
 
+async def test_a_cancel_scope_of_anyio_is_obeyed_at_once(harness: Harness) -> None:
+    async def let_go(handle: Handle) -> None:
+        await until_did(handle, "note:scope cancelled: True")
+        WORLD.gate(handle.id).set()
+
+    done = await harness.run(flows.Anyio, meanwhile=let_go)
+    assert "WorkflowTaskFailed" not in done.events
+    assert done.events.count("ActivityTaskCancelRequested") == 1
+    assert done.world[-2:] == ["charge:slow", "refund:slow"]
+
+
 async def test_c18_a_second_cancel_changes_nothing(harness: Harness) -> None:
     async def cancel_twice(handle: Handle) -> None:
         gate = WORLD.gate(f"refund:{handle.id}")

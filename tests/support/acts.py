@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -104,4 +106,4 @@ async def note(what: str) -> str:
     return what
 
 
-ACTIVITIES = [release, ship, reserve, refund, charge, explode, note]
+ACTIVITIES: Sequence[Callable[..., Any]] = [release, ship, reserve, refund, charge, explode, note]

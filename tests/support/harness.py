@@ -16,6 +16,7 @@ from temporalio.converter import DataConverter
 from temporalio.worker import Replayer, Worker
 
 from agboss_temporal import CompensationPlugin, CompensationReport
+from agboss_temporal.core import wire
 from tests.support.acts import ACTIVITIES, WORLD
 
 Handle = WorkflowHandle[Any, Any]
@@ -38,6 +39,10 @@ class Done:
     @property
     def verdicts(self) -> list[tuple[str, str | None]]:
         return [(e.action, e.verdict) for e in self.report.entries]
+
+    @property
+    def workflow_id(self) -> str:
+        return self.history.events[0].workflow_execution_started_event_attributes.workflow_id
 
     @property
     def events(self) -> list[str]:
@@ -224,6 +229,15 @@ async def until_did(handle: Handle, effect: str) -> None:
         return effect in WORLD.of(handle.id)
 
     await until(there)
+
+
+def records(done: Done, activity: str) -> list[wire.CallRecord]:
+    """Read the compensation headers of a run's calls of an activity, in order."""
+    return [
+        wire.decode(e.activity_task_scheduled_event_attributes.header.fields[wire.HEADER].data)
+        for e in done.history.events
+        if e.activity_task_scheduled_event_attributes.activity_type.name == activity
+    ]
 
 
 def scheduled(events: Sequence[HistoryEvent]) -> list[str]:
