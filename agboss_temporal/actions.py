@@ -192,17 +192,8 @@ def _contract(
         faults.append(contract.fault("not-an-activity", _not_an_activity(committed_by)))
     undo_contract = registry.contract_of(compensate_with)
     if undo_contract is not None and undo_contract.is_action:
-        faults.append(undo_is_undoable(contract))
+        faults.append(registry.undo_is_undoable(contract))
     return contract, faults
-
-
-def undo_is_undoable(contract: Contract) -> Fault:
-    """Make the fault of an undo that has an undo itself."""
-    return contract.fault(
-        "undo-is-undoable",
-        f"its undo {contract.undo!r} is declared as an action itself; an undo is never undone, "
-        "so remove that declaration",
-    )
 
 
 def _registered_name(target: Target | None) -> str | None:

@@ -19,7 +19,7 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from agboss_temporal import _compat, registry
-from agboss_temporal.actions import check_input, undo_is_undoable
+from agboss_temporal.actions import check_input
 from agboss_temporal.core.contract import Contract, ContractTable, Fault
 from agboss_temporal.exceptions import ConfigurationError, ContractError
 from agboss_temporal.interceptors import CompensationInterceptor
@@ -75,7 +75,7 @@ class CompensationPlugin(SimplePlugin):
         converter = config["client"].data_converter
         _check_setup(workflows, converter)
         table, faults = registry.select(activities, workflows)
-        faults += _check_contracts(table, activities, workflows)
+        faults += _check_registered(activities, workflows)
         if faults:
             raise ContractError(faults)
         config["interceptors"] = self._wired(
@@ -175,15 +175,11 @@ def _compensated(table: ContractTable, workflows: list[type]) -> frozenset[str]:
     return frozenset(known)
 
 
-def _check_contracts(
-    table: ContractTable, activities: list[Callable[..., Any]], workflows: list[type]
+def _check_registered(
+    activities: list[Callable[..., Any]], workflows: list[type]
 ) -> list[Fault]:
-    """Find what only a whole worker can tell about its declarations."""
-    faults = [
-        undo_is_undoable(c)
-        for c in table
-        if c.undo is not None and _undoable(table.get("activity", c.undo))
-    ]
+    """Find out whether the undos of what a worker registers are there, and fit."""
+    faults: list[Fault] = []
     callables: dict[str | None, Callable[..., Any]] = {}
     for fn in activities:
         definition = _compat.activity_definition(fn)
@@ -207,10 +203,6 @@ def _check_contracts(
             )
         _warn_of_committer(contract, {*callables, *names})
     return faults
-
-
-def _undoable(contract: Contract | None) -> bool:
-    return contract is not None and contract.is_action
 
 
 def _is_elsewhere(contract: Contract, undo: str, callables: dict[str | None, Any]) -> bool:

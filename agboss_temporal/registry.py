@@ -71,10 +71,11 @@ def select(
     For each name: the contract of what the worker registers itself; else the one that the modules
     of its workflows and activities import or ``declare``; else the only one in the process. A
     ``declare`` that those modules reach and that differs is a conflict, and so are two different
-    contracts that they reach while the worker registers neither.
+    contracts that they reach while the worker registers neither. What is marked inside a function
+    counts only for the worker that registers it.
 
     Returns:
-        The table, and the conflicts.
+        The table, and what is wrong with the contracts that the worker registers or reaches.
     """
     targets = [*activities, *workflows]
     own: dict[tuple[Kind, str], Contract] = {}
@@ -86,11 +87,28 @@ def select(
     near: dict[tuple[Kind, str], list[tuple[_Origin, Contract]]] = {}
     far: dict[tuple[Kind, str], list[Contract]] = {}
     for origin, contract in list(_contracts.items()):
+        if "<locals>" in origin.name:
+            continue
         name = (contract.kind, contract.action)
         far.setdefault(name, []).append(contract)
-        if origin.module in reached and "<locals>" not in origin.name:
+        if origin.module in reached:
             near.setdefault(name, []).append((origin, contract))
-    return _resolve(own, near, far)
+    table, faults = _resolve(own, near, far)
+    for name in {**own, **near}:
+        chosen = table.get(*name)
+        undo = table.get("activity", chosen.undo) if chosen and chosen.undo else None
+        if chosen is not None and undo is not None and undo.is_action:
+            faults.append(undo_is_undoable(chosen))
+    return table, faults
+
+
+def undo_is_undoable(contract: Contract) -> Fault:
+    """Make the fault of an undo that has an undo itself."""
+    return contract.fault(
+        "undo-is-undoable",
+        f"its undo {contract.undo!r} is declared as an action itself; an undo is never undone, "
+        "so remove that declaration",
+    )
 
 
 def _resolve(

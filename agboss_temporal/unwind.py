@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from temporalio import workflow
 from temporalio.common import Priority, RawValue
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from agboss_temporal.core import markdown
@@ -70,18 +70,25 @@ class Why:
     @property
     def reason(self) -> UndoReason:
         """What an undo is told of it."""
-        message = None if self.error is None else str(self.error)
+        if self.error is None:
+            return UndoReason(self.trigger)
+        raised = _raised(self.error)
+        message = raised.message if isinstance(raised, FailureError) else str(raised)
         return UndoReason(self.trigger, self.cause, message)
 
 
 def error_type(error: BaseException) -> str:
     """Return the type of an error as clients see it: what an activity raised, unwrapped."""
-    inner = getattr(error, "cause", None)
-    if isinstance(error, ActivityError) and inner is not None:
-        return error_type(inner)
-    if isinstance(error, ApplicationError) and error.type:
-        return error.type
-    return type(error).__name__
+    raised = _raised(error)
+    if isinstance(raised, ApplicationError) and raised.type:
+        return raised.type
+    return type(raised).__name__
+
+
+def _raised(error: BaseException) -> BaseException:
+    while isinstance(error, ActivityError) and error.cause is not None:
+        error = error.cause
+    return error
 
 
 async def unwind(

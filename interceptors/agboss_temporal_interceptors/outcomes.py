@@ -8,6 +8,7 @@ from temporalio.exceptions import (
     ApplicationError,
     CancelledError,
     ChildWorkflowError,
+    ServerError,
     TimeoutError,
     TimeoutType,
     WorkflowAlreadyStartedError,
@@ -15,7 +16,11 @@ from temporalio.exceptions import (
 
 from agboss_temporal.core.contract import Contract
 
-LOST_RESULT_TYPES = frozenset({"PayloadSizeError", "PayloadValidationError"})
+LOST_RESULT_TYPES = frozenset({"PayloadsTooLarge", "PayloadValidationError"})
+"""Types of the errors with which an activity's worker replaces a result that it cannot send."""
+
+_REFUSED_RESULT = "Complete result exceeds size limit"
+"""How the server begins its message when the worker has sent such a result all the same."""
 
 
 def doubt(
@@ -53,6 +58,8 @@ def doubt(
         if cause.type in known:
             return None
         return "lost_result" if cause.type in LOST_RESULT_TYPES else "raised"
+    if isinstance(cause, ServerError) and cause.message.startswith(_REFUSED_RESULT):
+        return "lost_result"
     if isinstance(error, ChildWorkflowError):
         return "raised"
     return "raised"

@@ -1,0 +1,64 @@
+"""Data converters that the tests run under: payload converters, each also with encryption."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from cryptography.fernet import Fernet
+from temporalio.api.common.v1 import Payload
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import (
+    DataConverter,
+    DefaultFailureConverterWithEncodedAttributes,
+    PayloadCodec,
+)
+
+
+class FernetCodec(PayloadCodec):
+    """Encrypts whole payloads."""
+
+    def __init__(self) -> None:
+        self._fernet = Fernet(Fernet.generate_key())
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [
+            Payload(
+                metadata={"encoding": b"binary/encrypted"},
+                data=self._fernet.encrypt(p.SerializeToString()),
+            )
+            for p in payloads
+        ]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [
+            Payload.FromString(self._fernet.decrypt(p.data))
+            if p.metadata.get("encoding") == b"binary/encrypted"
+            else p
+            for p in payloads
+        ]
+
+
+def _encrypted(converter: DataConverter) -> DataConverter:
+    return dataclasses.replace(
+        converter,
+        payload_codec=FernetCodec(),
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )
+
+
+CONVERTERS: Final[Mapping[str, DataConverter]] = {
+    "default": DataConverter.default,
+    "pydantic": pydantic_data_converter,
+    "default-encrypted": _encrypted(DataConverter.default),
+    "pydantic-encrypted": _encrypted(pydantic_data_converter),
+}
+
+
+async def decoded(converter: DataConverter, payloads: Iterable[Payload]) -> list[bytes]:
+    """Return payloads as the payload converter wrote them, to be compared byte for byte."""
+    found = list(payloads)
+    if converter.payload_codec is not None:
+        found = await converter.payload_codec.decode(found)
+    return [p.SerializeToString(deterministic=True) for p in found]
