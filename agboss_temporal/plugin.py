@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
@@ -109,7 +110,9 @@ class CompensationPlugin(SimplePlugin):
         if any(isinstance(i, CompensationInterceptor) for i in wired):
             return wired
         limit = DEFAULT_PAYLOAD_LIMIT
-        if converter.payload_codec is not None:
+        if converter.external_storage is not None:
+            limit = sys.maxsize  # What is large goes there.
+        elif converter.payload_codec is not None:
             limit = int(limit * _CODEC_HEADROOM)
         wired.append(
             CompensationInterceptor(

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from temporalio import workflow
 
-from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.core.contract import Contract, ContractTable
 from agboss_temporal.core.ledger import CommitterInDoubt, Entry, Ledger, State, Step, UnitPath
 from agboss_temporal.core.report import CompensationReport, Unwind, build_report
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.policy import CompensationPolicy
+from agboss_temporal.undo_context import wire_size
 
 INSTALLED: Final = "__agboss_temporal_installed"
 """Name of the extern function that proves to workflow code that the interceptor is there."""
@@ -32,6 +33,7 @@ class Call:
     """A named call: what it is to the ledger, and whether it has settled.
 
     Attributes:
+        contract: What is declared for what it calls, if anything is.
         entry: The entry that it is the action of.
         commits: The name that it commits, if it is a committer.
         key: Its own key.
@@ -47,6 +49,7 @@ class Call:
         "_waiter",
         "cancel_sent",
         "commits",
+        "contract",
         "entry",
         "is_undo",
         "key",
@@ -63,6 +66,7 @@ class Call:
         ordinal: int,
         unit: UnitPath,
         *,
+        contract: Contract | None = None,
         entry: Entry | None = None,
         commits: str | None = None,
         undoes: Entry | None = None,
@@ -70,6 +74,7 @@ class Call:
         self.key = key
         self.ordinal = ordinal
         self.unit = unit
+        self.contract = contract
         self.entry = entry
         self.commits = commits
         self.undoes = undoes
@@ -112,7 +117,7 @@ class Run:
         ledger: The entries.
         unwinds: Every unwind of the run, oldest first.
         also_failed: Types of errors that arrived while the run was ending.
-        payload_limit: Size in bytes above which the server may refuse an undo's input.
+        payload_limit: Size in bytes above which the server may refuse an undo's context.
     """
 
     def __init__(
@@ -216,11 +221,29 @@ class Run:
         """Apply the completion of a named call to the ledger."""
         if call.entry is not None:
             self.ledger.complete(call.entry, call.raw)
+            self._warn_of_size(call.entry)
         if call.commits is not None:
             self.ledger.seal(call.commits, call.unit)
         if call.undoes is not None and call.undoes.state is State.UNDOING:
             self.ledger.move(call.undoes, Step.SUCCEED)
         self.settle(call)
+
+    def _warn_of_size(self, entry: Entry) -> None:
+        """Warn if the entry's undo could not be sent what it is to be given."""
+        if entry.contract.undo_input != "context":
+            return
+        size = wire_size(entry.args, entry.raw)
+        if size > self.payload_limit:
+            # The logger needs the workflow's loop, and that runs only after the events are applied.
+            self.loop.call_soon(
+                workflow.logger.warning,
+                "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
+                "not be undone. Pass large data by reference, or declare another undo_input",
+                entry.contract.undo,
+                entry.contract.action,
+                size,
+                self.payload_limit,
+            )
 
     def failed(self, call: Call, doubt: str | None) -> None:
         """Apply the failure of a named call to the ledger.

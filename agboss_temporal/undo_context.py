@@ -163,6 +163,14 @@ class UndoContext:
         )
 
 
+def wire_size(args: Sequence[Payload], result: Payload | None) -> int:
+    """Estimate the size in bytes of a context that holds these: base64 adds a third."""
+    held = sum(payload.ByteSize() for payload in args)
+    if result is not None:
+        held += result.ByteSize()
+    return held * 4 // 3
+
+
 def _converter() -> PayloadConverter:
     if temporalio.activity.in_activity():
         return temporalio.activity.payload_converter()

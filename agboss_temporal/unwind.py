@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from temporalio import workflow
+from temporalio.api.common.v1 import Payloads
 from temporalio.common import Priority, RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
@@ -114,6 +115,7 @@ async def unwind(
     Returns:
         The unwind, ended. It is not listed in the run if there was nothing to undo.
     """
+    probe_eviction()
     async with run.lock:
         record = Unwind(len(run.unwinds) + 1, why.trigger, why.cause, started_at=run.now())
         run.unwinds.append(record)
@@ -216,8 +218,8 @@ async def _undo(
     """
     assert entry.contract.undo is not None
     args = undo_input(entry, why)
-    size = sum(a.payload.ByteSize() if isinstance(a, RawValue) else 0 for a in args)
     run.ledger.move(entry, Step.UNDO)
+    size = _size_of_context(entry, args)
     if size > run.payload_limit:
         return f"its input of {size} bytes is over the limit of {run.payload_limit}"
     run.issuing = (entry, record)
@@ -257,6 +259,13 @@ def undo_input(entry: Entry, why: Why) -> list[Any]:
         result=entry.raw,
     )
     return [RawValue(workflow.payload_converter().to_payload(context))]
+
+
+def _size_of_context(entry: Entry, args: list[Any]) -> int:
+    """Measure a context as the server does; results and arguments have passed there before."""
+    if entry.contract.undo_input != "context":
+        return 0
+    return Payloads(payloads=[arg.payload for arg in args]).ByteSize()
 
 
 def undo_call_options(

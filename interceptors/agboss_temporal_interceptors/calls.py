@@ -20,7 +20,7 @@ from temporalio.worker import StartActivityInput, StartChildWorkflowInput
 
 from agboss_temporal import _compat
 from agboss_temporal.core import wire
-from agboss_temporal.core.contract import Contract, Kind
+from agboss_temporal.core.contract import Kind
 from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.ledger import Entry, Step, UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
@@ -140,7 +140,7 @@ class Recorder:
         unit: UnitPath = ()
         self._refuse_while_unwinding(name, unit)
         run.named_calls += 1
-        call = Call(key, ordinal, unit, commits=commits)
+        call = Call(key, ordinal, unit, contract=contract, commits=commits)
         if is_action and contract is not None:
             call.entry = Entry(key=key, contract=contract, ordinal=ordinal, unit=unit)
             run.ledger.begin(call.entry)
@@ -188,10 +188,9 @@ class Recorder:
             run.completed(call)
 
         def failed(error: BaseException) -> None:
-            contract = call.entry.contract if call.entry is not None else None
             doubt = outcomes.doubt(
                 error,
-                contract,
+                call.contract,
                 abandoned=abandon,
                 never_sent=_compat.history_length(loop) == sent_at,
                 single_attempt=single_attempt,
@@ -211,7 +210,7 @@ class Recorder:
 
 def _record_of(call: Call) -> wire.CallRecord:
     entry = call.entry
-    contract: Contract | None = entry.contract if entry is not None else None
+    contract = call.contract
     closes = call.undoes.key if call.undoes is not None else ""
     return wire.CallRecord(
         action_key=call.key if entry is not None else None,

@@ -29,7 +29,7 @@ class CompensationInterceptor(Interceptor):
         unrecorded: What an action does that is not recorded: ``"log"``, or ``"fail"`` with a
             retryable error.
         compensated_children: Names of the workflow types that unwind themselves.
-        payload_limit: Size in bytes above which an undo's input is not sent.
+        payload_limit: Size in bytes above which an undo's context is not sent.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ def doubt(
 
     Args:
         error: What the call ended with.
-        contract: The contract of the action, if the call is one.
+        contract: What is declared for what was called, if anything is.
         abandoned: Whether the call was started with cancellation type ABANDON.
         never_sent: Whether the workflow task that started the call has not been completed.
         single_attempt: Whether the call had one attempt only.

@@ -1,1 +1,1 @@
-"""Order fulfilment: reserve stock, charge the card, ship; what an order did is undone if it fails."""
+"""Order fulfilment: reserve stock, charge the card, ship; all of it, or none of it."""

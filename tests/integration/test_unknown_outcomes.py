@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
 import pytest
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 from temporalio.worker import UnsandboxedWorkflowRunner
 
 from agboss_temporal.undo_context import UndoReason
 from tests.integration import unknown_flows as flows
-from tests.support.acts import ACTIVITIES, WORLD, Receipt
+from tests.support.acts import ACTIVITIES, WORLD
 from tests.support.harness import Done, Handle, Harness, until_did, until_event
 
 EVERYTHING = [*ACTIVITIES, *flows.ACTS]
@@ -64,11 +67,17 @@ async def test_u1_u2_u3_u6_an_unknown_outcome_is_undone_where_the_contract_says(
 ) -> None:
     """For each form of input: undone first, although it settled before another action."""
     unknown = flows.CASES[case].kind is not None
-    async with harness.worker([flows.Unknown], EVERYTHING) as queue:
+    async with harness.worker([flows.Unknown], EVERYTHING) as queue, AsyncExitStack() as stack:
         handles = {
             called: await harness.start(queue, flows.Unknown.run, called, case, True)
             for called in flows.UNDONE_WHEN_UNKNOWN
         }
+        if case == "never_started_retried":
+            # An undo runs on the queue of its action, so it waits there for a worker to come.
+            for handle in handles.values():
+                await until_event(handle, "ActivityTaskTimedOut")
+            there = harness.worker((), EVERYTHING, queue=flows.NOBODY)
+            await stack.enter_async_context(there)
         for called, handle in handles.items():
             done = await harness.finish(handle)
             undo = ["undo:odd"] if unknown else []
@@ -127,8 +136,6 @@ async def test_u4_u11_a_cancelled_action_is_in_doubt_and_undone_after_its_end(
         await until_did(handle, "act:odd")
         await handle.cancel()
 
-    from datetime import timedelta
-
     done = await harness.run(
         flows.Cancelled,
         called,
@@ -142,11 +149,8 @@ async def test_u4_u11_a_cancelled_action_is_in_doubt_and_undone_after_its_end(
     undo = [] if reported else ["undo:odd"]
     assert done.world == [*BEFORE, *effects, *undo, "refund:before"]
     assert doubts(done) == ([(called, kind, "action")] if reported else [])
-    assert done.report.trigger == ("node-failure" if how == "stubborn" else "run-cancel")
-    if how == "stubborn":
-        assert done.status == "FAILED"
-    else:
-        assert (done.status, type(done.error)) == ("CANCELED", CancelledError)
+    assert (done.status, type(done.error)) == ("CANCELED", CancelledError)
+    assert done.report.trigger == "run-cancel"
 
 
 async def test_in_doubt_entries_are_undone_first_newest_started_first(harness: Harness) -> None:
@@ -185,15 +189,15 @@ async def test_u8_an_undo_knows_the_key_that_its_action_used(harness: Harness) -
 
 
 async def test_a_result_that_cannot_be_decoded_undoes_nothing_until_a_deploy_cures_it(
-    harness: Harness,
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner = UnsandboxedWorkflowRunner()
-    flows.DEPLOYED["parcel"] = int
+    monkeypatch.setitem(flows.DEPLOYED, "parcel", int)
     async with harness.worker([flows.CannotDecode], workflow_runner=runner) as queue:
         handle = await harness.start(queue, flows.CannotDecode.run)
         await until_event(handle, "WorkflowTaskFailed")
         assert WORLD.of(handle.id) == ["charge:before", "charge:parcel"]
-    flows.DEPLOYED["parcel"] = Receipt
+    monkeypatch.undo()
     async with harness.worker([flows.CannotDecode], workflow_runner=runner, queue=queue):
         done = await harness.finish(handle)
     assert (done.status, done.result) == ("COMPLETED", "Receipt")

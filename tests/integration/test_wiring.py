@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import uuid
 import warnings
 from collections.abc import Callable
@@ -31,6 +30,13 @@ from tests.support.acts import ACTIVITIES, Receipt, charge
 from tests.support.harness import Harness, events_of, names, until_did, until_event
 
 
+# The SDK leaves the run's coroutine unawaited when a workflow cannot be instantiated.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
 async def test_r7_given_to_client_and_worker_it_acts_once(harness: Harness) -> None:
     with pytest.warns(UserWarning, match="same plugin type"):
         done = await harness.run(flows.RecordedNamed, "fail", plugins=[CompensationPlugin()])
@@ -45,11 +51,6 @@ async def test_r7_beside_its_own_interceptor_it_acts_once(harness: Harness) -> N
     assert done.status == "COMPLETED"
 
 
-@pytest.mark.filterwarnings(
-    # The SDK leaves the run's coroutine unawaited when a workflow cannot be instantiated.
-    "ignore:coroutine:RuntimeWarning",
-    "ignore::pytest.PytestUnraisableExceptionWarning",
-)
 async def test_s1_without_the_plugin_a_compensated_workflow_does_not_run(
     harness: Harness,
 ) -> None:
@@ -64,7 +65,6 @@ async def test_s1_without_the_plugin_a_compensated_workflow_does_not_run(
         assert "Client.connect(..., plugins=[CompensationPlugin()])" in failed
     async with harness.worker([flows.RecordedNamed], queue=queue):
         done = await harness.finish(handle)
-    gc.collect()
     assert done.world[:2] == ["reserve:a", "charge:b"]
 
 

@@ -13,8 +13,11 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from agboss_temporal import CompensatedWorkflow, UndoContext, action, idempotency_key
-from tests.support.acts import WORLD
+from tests.support.acts import WORLD, Receipt
 from tests.support.calls import ONCE, charge, explode
+
+NOBODY = "nobody-is-here"
+"""A queue without a worker."""
 
 TOO_LARGE = 2 * 1024 * 1024 + 1
 
@@ -165,13 +168,13 @@ CASES: Mapping[str, Case] = {
     "never_started_retried": Case(
         "",
         "timed_out",
-        {**_seconds(start_to_close=30, schedule_to_start=0.3), "task_queue": "nobody-is-here"},
+        {**_seconds(start_to_close=30, schedule_to_start=0.3), "task_queue": NOBODY},
         acted=False,
     ),
     "never_started_once": Case(
         "",
         None,
-        {**ONCE, **_seconds(schedule_to_start=0.3), "task_queue": "nobody-is-here"},
+        {**ONCE, **_seconds(schedule_to_start=0.3), "task_queue": NOBODY},
         acted=False,
     ),
     "refused": Case("refused", None, ONCE, acted=False),
@@ -290,7 +293,12 @@ async def undo_keyed(ctx: UndoContext) -> None:
         raise ApplicationError("not yet")
 
 
-@action(compensate_with=undo_keyed, undo_input="context", on_unknown="undo")
+@action(
+    compensate_with=undo_keyed,
+    undo_input="context",
+    undo_options={"retry_policy": RetryPolicy(initial_interval=timedelta(milliseconds=10))},
+    on_unknown="undo",
+)
 @activity.defn
 async def keyed(item: str, returns: bool) -> None:
     attempt = _noted(item, idempotency_key())
@@ -314,7 +322,7 @@ class Keyed(CompensatedWorkflow):
 
 # -- results that cannot be decoded
 
-DEPLOYED: dict[str, type] = {"parcel": int}
+DEPLOYED: dict[str, type] = {"parcel": Receipt}
 """What the workflow's code takes the result of an action to be; a deploy mends it."""
 
 

@@ -1,0 +1,38 @@
+# Needs make and Python 3.11 or newer; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:  ## Show this
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(READY)  ## Run the sample's four stories; KEEP=1 leaves the server up until Ctrl-C
+	@$(RUN) -m samples.order.demo $(if $(KEEP),--keep)
+
+test: $(READY)  ## Run the tests; ARGS goes to pytest
+	@$(RUN) -m pytest $(ARGS)
+
+lint: $(READY)  ## Run the linters and the type checker
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+	@$(VENV)/bin/lint-imports
+
+bench: $(READY)  ## Run the benchmarks; ARGS goes to them
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(RUN) -m benchmarks $(ARGS)
+
+clean:  ## Remove .venv, .demo and caches
+	@rm -rf $(VENV) .demo build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	@echo "Preparing $(VENV), once; this takes about a minute ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(RUN) -m pip install -qq --disable-pip-version-check -e '.[dev]'
+	@touch $@
