@@ -30,13 +30,6 @@ from tests.support.acts import ACTIVITIES, Receipt, charge
 from tests.support.harness import Harness, events_of, names, until_did, until_event
 
 
-# The SDK leaves the run's coroutine unawaited when a workflow cannot be instantiated.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
 async def test_r7_given_to_client_and_worker_it_acts_once(harness: Harness) -> None:
     with pytest.warns(UserWarning, match="same plugin type"):
         done = await harness.run(flows.RecordedNamed, "fail", plugins=[CompensationPlugin()])

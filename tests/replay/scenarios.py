@@ -1,0 +1,67 @@
+"""What is recorded for ever: one history of each kind of run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.integration import child_flows, endings_flows, explicit_flows, race_flows
+from tests.support.acts import WORLD
+from tests.support.harness import Handle, until_did, until_event
+
+Meanwhile = Callable[[Handle], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A workflow, its arguments, and what happens to it while it runs."""
+
+    name: str
+    workflows: Sequence[type]
+    args: Sequence[Any] = ()
+    meanwhile: Meanwhile | None = None
+
+
+async def cancel_in_timer(handle: Handle) -> None:
+    await until_event(handle, "TimerStarted")
+    await handle.cancel()
+
+
+async def cancel_in_flight(handle: Handle) -> None:
+    await until_did(handle, f"at:{handle.id}")
+    await handle.cancel()
+    await until_event(handle, "ActivityTaskCancelRequested")
+    WORLD.gate(handle.id).set()
+
+
+async def break_by_signal(handle: Handle) -> None:
+    await until_event(handle, "ActivityTaskCompleted")
+    await handle.signal("break_it")
+
+
+async def cancel_child(handle: Handle) -> None:
+    await until_event(handle, "ChildWorkflowExecutionStarted")
+    await handle.signal("go")
+
+
+FAMILY = [child_flows.Parent, child_flows.BookTrip, child_flows.Known]
+
+SCENARIOS = [
+    Scenario("good", [endings_flows.Ending], ["good"]),
+    Scenario("failed", [endings_flows.Ending], ["activity_error"]),
+    Scenario("limit", [endings_flows.Ending], ["limit"]),
+    Scenario("cancelled", [endings_flows.Ending], ["sleep"], cancel_in_timer),
+    Scenario("uncommitted", [endings_flows.Ending], ["uncommitted"]),
+    Scenario("task-group", [endings_flows.Group], ["one"]),
+    Scenario("signalled", [endings_flows.Signalled], ["waits"], break_by_signal),
+    Scenario("undo-fails", [endings_flows.UndoFails], ["fail"]),
+    Scenario("caught", [endings_flows.Caught]),
+    Scenario("in-flight", [race_flows.InFlight], ["direct"], cancel_in_flight),
+    Scenario("in-flight-group", [race_flows.InFlight], ["grouped"], cancel_in_flight),
+    Scenario("compensate", [explicit_flows.ByHand], ["compensate_one"]),
+    Scenario("by-hand", [explicit_flows.ByHand], ["identity"]),
+    Scenario("ambiguous", [explicit_flows.ByHand], ["ambiguous"]),
+    Scenario("finished-child", FAMILY, ["undoes_finished_child"]),
+    Scenario("running-child", FAMILY, ["child_runs"], cancel_child),
+]
