@@ -178,9 +178,7 @@ def _compensated(table: ContractTable, workflows: list[type]) -> frozenset[str]:
     return frozenset(known)
 
 
-def _check_registered(
-    activities: list[Callable[..., Any]], workflows: list[type]
-) -> list[Fault]:
+def _check_registered(activities: list[Callable[..., Any]], workflows: list[type]) -> list[Fault]:
     """Find out whether the undos of what a worker registers are there, and fit."""
     faults: list[Fault] = []
     callables: dict[str | None, Callable[..., Any]] = {}

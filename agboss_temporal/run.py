@@ -7,13 +7,14 @@ interceptors feed it, the unwind works on it, and workflow code reaches it throu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from temporalio import workflow
+from temporalio.worker import ContinueAsNewInput
 
-from agboss_temporal.core.contract import Contract, ContractTable
+from agboss_temporal.call import Call
+from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.core.ledger import CommitterInDoubt, Entry, Ledger, State, Step, UnitPath
 from agboss_temporal.core.report import CompensationReport, Unwind, build_report
 from agboss_temporal.exceptions import ConfigurationError
@@ -27,86 +28,6 @@ UNWIND_PATCH: Final = "agboss-unwind-1"
 """Id of the marker with which a run's own unwind begins."""
 
 _ON_LOOP: Final = "__agboss_temporal_run"
-
-
-class Call:
-    """A named call: what it is to the ledger, and whether it has settled.
-
-    Attributes:
-        contract: What is declared for what it calls, if anything is.
-        entry: The entry that it is the action of.
-        commits: The name that it commits, if it is a committer.
-        key: Its own key.
-        ordinal: Its place among all calls that the run started.
-        unit: The unit in which it was started.
-        undoes: The entry that it undoes, if the workflow's code called an undo.
-        is_undo: Whether it is an undo, also where it is not known of what.
-        settled: Whether the event that settles it has been applied.
-    """
-
-    __slots__ = (
-        "_cancel",
-        "_waiter",
-        "cancel_sent",
-        "commits",
-        "contract",
-        "entry",
-        "is_undo",
-        "key",
-        "ordinal",
-        "raw",
-        "settled",
-        "undoes",
-        "unit",
-    )
-
-    def __init__(
-        self,
-        key: str,
-        ordinal: int,
-        unit: UnitPath,
-        *,
-        contract: Contract | None = None,
-        entry: Entry | None = None,
-        commits: str | None = None,
-        undoes: Entry | None = None,
-    ) -> None:
-        self.key = key
-        self.ordinal = ordinal
-        self.unit = unit
-        self.contract = contract
-        self.entry = entry
-        self.commits = commits
-        self.undoes = undoes
-        self.is_undo = undoes is not None
-        self.raw: Any = None
-        self.settled = False
-        self.cancel_sent = False
-        self._cancel: Callable[[], object] | None = None
-        self._waiter: asyncio.Future[None] | None = None
-
-    def cancellable(self, cancel: Callable[[], object]) -> None:
-        """Say how the call is asked to cancel."""
-        self._cancel = cancel
-
-    def ask_to_cancel(self) -> None:
-        """Ask the server once to cancel the call."""
-        if not self.settled and not self.cancel_sent and self._cancel is not None:
-            self._cancel()
-
-    def settlement(self) -> asyncio.Future[None]:
-        """Return a future that is done when the call has settled."""
-        if self._waiter is None:
-            self._waiter = asyncio.get_running_loop().create_future()
-            if self.settled:
-                self._waiter.set_result(None)
-        return self._waiter
-
-    def settle(self) -> None:
-        """Note that the settling event has been applied."""
-        self.settled = True
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
 
 
 class Run:
@@ -139,6 +60,7 @@ class Run:
         self._lock: asyncio.Lock | None = None
         self.issuing: tuple[Entry, Unwind] | None = None
         self.shown = ""
+        self.continuing: ContinueAsNewInput | None = None
 
     # -- who and how
 
@@ -214,7 +136,7 @@ class Run:
         return [
             c
             for c in self._calls.values()
-            if c.unit[: len(unit)] == unit and (only is None or _is_of(c, only))
+            if c.unit[: len(unit)] == unit and (only is None or c.is_of(only))
         ]
 
     def completed(self, call: Call) -> None:
@@ -291,18 +213,3 @@ class Run:
             for unwind in self.unwinds
             for p in unwind.plan
         )
-
-
-def _is_of(call: Call, name: str) -> bool:
-    entry = call.entry or call.undoes
-    return entry is not None and entry.contract.action == name
-
-
-async def settle(calls: Iterable[Call]) -> None:
-    """Ask calls to cancel and wait until each has its real outcome."""
-    calls = list(calls)
-    for call in calls:
-        call.ask_to_cancel()
-    waiting = [call.settlement() for call in calls if not call.settled]
-    if waiting:
-        await asyncio.wait(waiting)

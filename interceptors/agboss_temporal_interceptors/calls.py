@@ -19,12 +19,13 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import StartActivityInput, StartChildWorkflowInput
 
 from agboss_temporal import _compat
+from agboss_temporal.call import Call
 from agboss_temporal.core import wire
 from agboss_temporal.core.contract import Kind
 from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.ledger import Entry, Step, UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
-from agboss_temporal.run import Call, Run
+from agboss_temporal.run import Run
 from agboss_temporal_interceptors import outcomes
 from agboss_temporal_interceptors.cancelling import Canceller
 from agboss_temporal_interceptors.capture import Capture

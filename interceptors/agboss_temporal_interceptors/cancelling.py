@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from agboss_temporal import _compat
-from agboss_temporal.run import Call
+from agboss_temporal.call import Call
 
 RESTLESS_TURNS: Final = 50
 """How many turns of the loop without a pause tell that somebody waits for a cancel to be obeyed."""

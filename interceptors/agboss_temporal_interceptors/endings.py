@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import CancelledError, is_cancelled_exception
@@ -17,7 +17,11 @@ from agboss_temporal.exceptions import (
     UncommittedActionError,
 )
 from agboss_temporal.run import UNWIND_PATCH, Run
-from agboss_temporal.unwind import Why, error_type, needed, probe_eviction, protected, unwind
+from agboss_temporal.undo import Why, error_type
+from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
+from agboss_temporal_interceptors.continuing import put_into_memo, settle_closed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Endings:
     async def of_run(self, body: Coroutine[Any, Any, Any]) -> Any:
         """Await the run method and end the run as its outcome says."""
         try:
-            result = await body
+            result = await self._or_continue(body)
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
             ending = classify(err, self._run)
@@ -63,7 +67,7 @@ class Endings:
     async def of_signal(self, body: Coroutine[Any, Any, None]) -> None:
         """Await a signal handler; a failure of it ends the run."""
         try:
-            await body
+            await self._or_continue(body)
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
             ending = classify(err, self._run)
@@ -78,6 +82,25 @@ class Endings:
             if final is err:
                 raise
             raise final from _cause_of(final, ending)
+
+    async def _or_continue(self, body: Coroutine[Any, Any, T]) -> T:
+        """Await code that may continue as new; what is open then goes along.
+
+        A cancel that comes while running actions settle is not lost: the run is cancelled and
+        unwinds instead.
+        """
+        try:
+            return await body
+        except workflow.ContinueAsNewError:
+            probe_eviction()
+            run, cancelled = self._run, False
+            if run.continuing is not None and run.calls_within(()):
+                _, cancelled = await protected(settle_closed(run))
+            if cancelled:
+                raise asyncio.CancelledError from None
+            if run.continuing is not None:
+                put_into_memo(run, run.continuing)
+            raise
 
     async def _close_instead(self) -> None:
         """If a signal handler is ending the run already, wait for it and end as it says."""

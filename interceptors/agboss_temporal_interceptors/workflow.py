@@ -18,9 +18,9 @@ from temporalio.worker import (
 )
 
 from agboss_temporal.core.report import CompensationReport
-from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.run import Run
 from agboss_temporal_interceptors.calls import Recorder
+from agboss_temporal_interceptors.continuing import adopt
 from agboss_temporal_interceptors.endings import Endings
 
 REPORT_QUERY = "agboss.compensation"
@@ -46,6 +46,7 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
         recorder = Recorder(self._run, self._compensated_children)
         super().init(CompensationWorkflowOutbound(outbound, self._run, recorder))
         workflow.set_query_handler(REPORT_QUERY, report)
+        adopt(self._run, outbound.info())
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
         """Run the workflow; unwind it if it ends in a way that calls for it."""
@@ -101,12 +102,6 @@ class CompensationWorkflowOutbound(WorkflowOutboundInterceptor):
         return self.next.start_local_activity(input)
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
-        """Continue as new, unless that would lose open actions."""
-        run = self._run
-        waiting = len(run.ledger.to_undo()) + len(run.calls_within(()))
-        if waiting and run.policy is not None:
-            raise ConfigurationError(
-                f"continuing as new with {waiting} open or running actions is not supported by "
-                "this version: they would be lost. Commit or compensate() them before"
-            )
+        """Note what the run continues with; its open entries are added when it has settled."""
+        self._run.continuing = input
         self.next.continue_as_new(input)

@@ -1,0 +1,105 @@
+"""A named call: what it is to the ledger, and whether it has settled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.ledger import Entry, UnitPath
+
+
+class Call:
+    """A named call: what it is to the ledger, and whether it has settled.
+
+    Attributes:
+        contract: What is declared for what it calls, if anything is.
+        entry: The entry that it is the action of.
+        commits: The name that it commits, if it is a committer.
+        key: Its own key.
+        ordinal: Its place among all calls that the run started.
+        unit: The unit in which it was started.
+        undoes: The entry that it undoes, if the workflow's code called an undo.
+        is_undo: Whether it is an undo, also where it is not known of what.
+        settled: Whether the event that settles it has been applied.
+    """
+
+    __slots__ = (
+        "_cancel",
+        "_waiter",
+        "cancel_sent",
+        "commits",
+        "contract",
+        "entry",
+        "is_undo",
+        "key",
+        "ordinal",
+        "raw",
+        "settled",
+        "undoes",
+        "unit",
+    )
+
+    def __init__(
+        self,
+        key: str,
+        ordinal: int,
+        unit: UnitPath,
+        *,
+        contract: Contract | None = None,
+        entry: Entry | None = None,
+        commits: str | None = None,
+        undoes: Entry | None = None,
+    ) -> None:
+        self.key = key
+        self.ordinal = ordinal
+        self.unit = unit
+        self.contract = contract
+        self.entry = entry
+        self.commits = commits
+        self.undoes = undoes
+        self.is_undo = undoes is not None
+        self.raw: Any = None
+        self.settled = False
+        self.cancel_sent = False
+        self._cancel: Callable[[], object] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def cancellable(self, cancel: Callable[[], object]) -> None:
+        """Say how the call is asked to cancel."""
+        self._cancel = cancel
+
+    def ask_to_cancel(self) -> None:
+        """Ask the server once to cancel the call."""
+        if not self.settled and not self.cancel_sent and self._cancel is not None:
+            self._cancel()
+
+    def settlement(self) -> asyncio.Future[None]:
+        """Return a future that is done when the call has settled."""
+        if self._waiter is None:
+            self._waiter = asyncio.get_running_loop().create_future()
+            if self.settled:
+                self._waiter.set_result(None)
+        return self._waiter
+
+    def settle(self) -> None:
+        """Note that the settling event has been applied."""
+        self.settled = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def is_of(self, action: str) -> bool:
+        """Tell whether it is an execution of an action, or an undo of one."""
+        entry = self.entry or self.undoes
+        return entry is not None and entry.contract.action == action
+
+
+async def settle(calls: Iterable[Call]) -> None:
+    """Ask calls to cancel and wait until each has its real outcome."""
+    calls = list(calls)
+    for call in calls:
+        call.ask_to_cancel()
+    waiting = [call.settlement() for call in calls if not call.settled]
+    if waiting:
+        await asyncio.wait(waiting)

@@ -1,0 +1,100 @@
+"""Continuing as new: running actions settle, nothing is undone, open entries go along (rule H5)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.common import Priority, RawValue
+from temporalio.worker import ContinueAsNewInput
+
+from agboss_temporal.call import settle
+from agboss_temporal.core import carry
+from agboss_temporal.core.ledger import Entry
+from agboss_temporal.exceptions import ConfigurationError
+from agboss_temporal.run import Run
+
+MAX_CARRIED_BYTES: Final = 40 * 1024
+"""How large the carried ledger may be, in bytes of memo."""
+
+
+async def settle_closed(run: Run) -> None:
+    """Settle what still runs; named calls that are started meanwhile are refused."""
+    run.close_unit(())
+    try:
+        await settle(run.calls_within(()))
+    finally:
+        run.reopen_unit(())
+
+
+def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
+    """Merge the open entries into the memo of the next run, or take an old record out of it.
+
+    Args:
+        run: The run that continues as new.
+        input: What it continues with; its memo is set.
+
+    Raises:
+        ConfigurationError: The open entries do not fit. The workflow task fails, nothing is
+            undone and nothing is lost.
+    """
+    memo = workflow.info().raw_memo
+    entries = run.ledger.to_undo()
+    if not entries and carry.MEMO not in memo:
+        return
+    theirs: dict[str, Any] = {name: RawValue(value) for name, value in memo.items()}
+    if input.memo is not None:
+        theirs = dict(input.memo)
+    theirs.pop(carry.MEMO, None)
+    if entries:
+        theirs[carry.MEMO] = RawValue(_record(entries))
+    elif not theirs:
+        # An empty memo means "keep the old one" to the server.
+        theirs[carry.MEMO] = None
+    input.memo = theirs
+
+
+def adopt(run: Run, info: workflow.Info) -> None:
+    """Take over the entries that the run before this one handed over.
+
+    Only that run's: a retry, a cron run or a timed-out attempt finds the same memo and must not
+    undo what it did not do.
+    """
+    payload = info.raw_memo.get(carry.MEMO)
+    if payload is None or not payload.data:
+        return
+    if carry.written_by(payload.data) != info.continued_run_id:
+        return
+    for number, each in enumerate(carry.decode(payload.data)):
+        contract = run.contracts.get(each.contract.kind, each.contract.action) or each.contract
+        entry = Entry(key=each.key, contract=contract, ordinal=number)
+        entry.task_queue = each.task_queue
+        entry.args = tuple(Payload.FromString(arg) for arg in each.args)
+        entry.priority = None if each.priority is None else Priority(*each.priority)
+        run.ledger.begin(entry)
+        run.named_calls += 1
+        if each.doubt is not None:
+            run.ledger.doubt(entry, each.doubt)
+        else:
+            raw = None if each.raw is None else Payload.FromString(each.raw)
+            run.ledger.complete(entry, raw)
+
+
+def _record(entries: list[Entry]) -> Payload:
+    info = workflow.info()
+    in_order = sorted(entries, key=lambda e: e.sequence)
+    rows = [carry.carried(e, info.task_queue, _priority(e.priority)) for e in in_order]
+    data = carry.encode(rows, info.run_id)
+    if len(data) > MAX_CARRIED_BYTES:
+        raise ConfigurationError(
+            f"continuing as new would carry {len(rows)} open actions in {len(data)} bytes of memo; "
+            f"the limit is {MAX_CARRIED_BYTES}. Commit or compensate() some before"
+        )
+    return Payload(metadata={"encoding": b"json/plain"}, data=data)
+
+
+def _priority(priority: Priority | None) -> tuple[Any, ...] | None:
+    if priority is None:
+        return None
+    return (priority.priority_key, priority.fairness_key, priority.fairness_weight)
