@@ -91,6 +91,11 @@ class Contract:
         """Whether executions of it are entered in the ledger."""
         return self.undo is not None or self.irreversible
 
+    @property
+    def needs_args(self) -> bool:
+        """Whether its undo is given the action's arguments."""
+        return self.undo_input in ("args", "context")
+
     def fault(self, code: str, message: str) -> Fault:
         """Make a fault of this declaration."""
         return Fault(f"action.{code}", self.action, message, self.place)

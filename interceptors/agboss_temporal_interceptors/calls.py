@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.common import Priority
-from temporalio.converter import (
-    ActivitySerializationContext,
-    PayloadConverter,
-    WithSerializationContext,
-    WorkflowSerializationContext,
-)
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import StartActivityInput, StartChildWorkflowInput
 
 from agboss_temporal import _compat
 from agboss_temporal.call import Call
-from agboss_temporal.core import wire
 from agboss_temporal.core.contract import Kind
 from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.ledger import Entry, Step, UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Run
-from agboss_temporal_interceptors import outcomes
+from agboss_temporal_interceptors import arguments, headers, outcomes
 from agboss_temporal_interceptors.cancelling import Canceller
 from agboss_temporal_interceptors.capture import Capture
 from agboss_temporal_interceptors.matching import entry_to_close
@@ -55,16 +48,9 @@ class Recorder:
         """Start an activity; record it if a contract names it."""
         run = self._run
         if run.issuing is not None:
-            undone, unwind = run.issuing
+            record = headers.record_of_undo(*run.issuing)
             run.issuing = None
-            first = undone is unwind.plan[0].entry
-            record = wire.CallRecord(
-                undoes=undone.key,
-                unwind=unwind.ordinal,
-                trigger=unwind.trigger if first else None,
-                cause=unwind.cause if first else None,
-            )
-            input.headers = _with_record(input.headers, record)
+            input.headers = headers.with_record(input.headers, record)
             return proceed(input)
         key, ordinal = run.next_key()
         call = self._named(_KIND_ACTIVITY, input.activity, key, ordinal, input.args)
@@ -74,9 +60,9 @@ class Recorder:
         if entry is not None:
             entry.task_queue = input.task_queue
             entry.priority = None if input.priority == Priority.default else input.priority
-            if entry.contract.undo_input in ("args", "context"):
-                entry.args = _encode(_activity_converter(input), input.args)
-        input.headers = _with_record(input.headers, _record_of(call))
+            if entry.contract.needs_args:
+                entry.args = arguments.of_activity(input)
+        input.headers = headers.with_record(input.headers, headers.record_of(call))
         abandon = input.cancellation_type == CancelType.ABANDON
         if not abandon:
             input.cancellation_type = CancelType.WAIT_CANCELLATION_COMPLETED
@@ -108,9 +94,9 @@ class Recorder:
             self._refuse_while_unwinding(input.workflow, ())
             call = Call(key, ordinal, ())
         else:
-            if call.entry is not None and call.entry.contract.undo_input in ("args", "context"):
-                call.entry.args = _encode(_child_converter(input), input.args)
-            input.headers = _with_record(input.headers, _record_of(call))
+            if call.entry is not None and call.entry.contract.needs_args:
+                call.entry.args = arguments.of_child(input)
+            input.headers = headers.with_record(input.headers, headers.record_of(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
         input.ret_type = self._capture(call, input.ret_type)
@@ -120,7 +106,8 @@ class Recorder:
         except BaseException as err:
             self._child_not_started(call, err)
             raise
-        self._watch(call, handle, abandon=input.cancellation_type == ChildCancelType.ABANDON)
+        abandon = input.cancellation_type == ChildCancelType.ABANDON
+        self._watch(call, handle, abandon=abandon, started=True)
         return handle
 
     def _named(self, kind: Kind, name: str, key: str, ordinal: int, args: Any) -> Call | None:
@@ -177,8 +164,15 @@ class Recorder:
         return Capture(wanted, workflow.payload_converter(), on_payload)
 
     def _watch(
-        self, call: Call, handle: Any, *, abandon: bool, single_attempt: bool = False
+        self,
+        call: Call,
+        handle: Any,
+        *,
+        abandon: bool,
+        single_attempt: bool = False,
+        started: bool = False,
     ) -> None:
+        """Apply the settling event of a call to the ledger, and let a cancel wait for it."""
         run = self._run
         loop = run.loop
         sent_at = _compat.history_length(loop)
@@ -193,7 +187,7 @@ class Recorder:
                 error,
                 call.contract,
                 abandoned=abandon,
-                never_sent=_compat.history_length(loop) == sent_at,
+                never_sent=not started and _compat.history_length(loop) == sent_at,
                 single_attempt=single_attempt,
             )
             run.failed(call, doubt)
@@ -207,56 +201,3 @@ class Recorder:
         """Account for a child whose start was refused, or was pending when a cancel came."""
         pending = isinstance(error, asyncio.CancelledError)
         self._run.failed(call, "cancelled" if pending else None)
-
-
-def _record_of(call: Call) -> wire.CallRecord:
-    entry = call.entry
-    contract = call.contract
-    closes = call.undoes.key if call.undoes is not None else ""
-    return wire.CallRecord(
-        action_key=call.key if entry is not None else None,
-        committer_key=call.key if call.commits is not None else None,
-        undoes=closes if call.is_undo else None,
-        explicit=call.is_undo,
-        own_key=call.key if call.is_undo and not closes else None,
-        undo=contract.undo if contract is not None else None,
-        committer=contract.committer if contract is not None else None,
-        unit=call.unit,
-        options=wire.options_of(contract) if contract is not None else {},
-    )
-
-
-def _with_record(headers: Mapping[str, Payload], record: wire.CallRecord) -> dict[str, Payload]:
-    payload = Payload(metadata={"encoding": b"json/plain"}, data=wire.encode(record))
-    return {**headers, wire.HEADER: payload}
-
-
-def _encode(converter: PayloadConverter, args: Any) -> tuple[Payload, ...]:
-    return tuple(converter.to_payloads(args)) if args else ()
-
-
-def _activity_converter(input: StartActivityInput) -> PayloadConverter:
-    converter = workflow.payload_converter()
-    if not isinstance(converter, WithSerializationContext):
-        return converter
-    info = workflow.info()
-    return converter.with_context(
-        ActivitySerializationContext(
-            namespace=info.namespace,
-            workflow_id=info.workflow_id,
-            workflow_type=info.workflow_type,
-            activity_type=input.activity,
-            activity_id=input.activity_id,
-            activity_task_queue=input.task_queue or info.task_queue,
-            is_local=False,
-        )
-    )
-
-
-def _child_converter(input: StartChildWorkflowInput) -> PayloadConverter:
-    converter = workflow.payload_converter()
-    if not isinstance(converter, WithSerializationContext):
-        return converter
-    return converter.with_context(
-        WorkflowSerializationContext(namespace=workflow.info().namespace, workflow_id=input.id)
-    )
