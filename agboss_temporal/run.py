@@ -16,7 +16,8 @@ from temporalio.worker import ContinueAsNewInput
 from agboss_temporal.call import Call
 from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.core.ledger import CommitterInDoubt, Entry, Ledger, State, Step, UnitPath
-from agboss_temporal.core.report import CompensationReport, Unwind, build_report
+from agboss_temporal.core.plan import Unwind, build_report
+from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.undo_context import wire_size

@@ -14,7 +14,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from agboss_temporal.core.ledger import Entry, Step
-from agboss_temporal.core.report import Unwind
+from agboss_temporal.core.plan import Unwind
 from agboss_temporal.policy import DEFAULT_UNDO_OPTIONS, CompensationPolicy
 from agboss_temporal.run import Run
 from agboss_temporal.undo_context import UndoContext, UndoReason

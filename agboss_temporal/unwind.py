@@ -13,7 +13,8 @@ from agboss_temporal.call import settle
 from agboss_temporal.core import markdown
 from agboss_temporal.core.ledger import Entry, Step, UnitPath
 from agboss_temporal.core.order import reverse_completion
-from agboss_temporal.core.report import CompensationReport, Planned, Unwind
+from agboss_temporal.core.plan import Planned, Unwind
+from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.exceptions import CompensationFailedError
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run

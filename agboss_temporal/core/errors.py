@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agboss_temporal.core.contract import Fault
@@ -26,6 +26,9 @@ class ContractError(AgbossError):
         head = f"{count} fault{'s' if count != 1 else ''} in the compensation declarations:"
         super().__init__("\n  ".join([head, *map(str, self.faults)]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.faults,)
+
 
 class IllegalTransitionError(AgbossError):
     """The ledger's table has no such move. Nothing was changed."""
@@ -35,6 +38,9 @@ class IllegalTransitionError(AgbossError):
         self.state = state
         self.step = step
         super().__init__(f"entry {key} is {state!r}: it cannot {step!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.key, self.state, self.step)
 
 
 class RecordError(AgbossError):

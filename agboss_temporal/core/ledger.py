@@ -133,6 +133,7 @@ class Ledger:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.committers_in_doubt: list[CommitterInDoubt] = []
+        self._by_key: dict[str, Entry] = {}
         self._pending: dict[str, Entry] = {}
         self._sequence = 0
 
@@ -140,7 +141,14 @@ class Ledger:
         return iter(self.entries)
 
     def begin(self, entry: Entry) -> Entry:
-        """Enter an execution that has just been started."""
+        """Enter an execution that has just been started.
+
+        Raises:
+            IllegalTransitionError: There is an entry with its key; nothing was changed.
+        """
+        rival = self._by_key.setdefault(entry.key, entry)
+        if rival is not entry or entry.key in self._pending:
+            raise IllegalTransitionError(entry.key, rival.state, "begin")
         self.entries.append(entry)
         self._pending[entry.key] = entry
         return entry

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Final
 
 from agboss_temporal.core.report import CompensationReport
 
 MAX_ROWS: Final = 50
+
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
 def details(report: CompensationReport) -> str:
@@ -20,13 +24,18 @@ def details(report: CompensationReport) -> str:
             f"| {_cell(e.action)} | {_cell(e.undo or '-')} | {_verdict(e.verdict, e.reason)} |"
             for e in report.entries[:MAX_ROWS]
         ]
-    hidden = len(report.entries) - MAX_ROWS
-    if hidden > 0:
+    hidden = _hidden(report.entries, report.omitted)
+    if hidden:
         lines += ["", f"and {hidden} more"]
     if report.in_doubt:
-        names = ", ".join(f"{_cell(d.name)} ({d.kind})" for d in report.in_doubt[:MAX_ROWS])
-        lines += ["", f"In doubt: {names}"]
+        names = [f"{_cell(d.name)} ({_cell(d.kind)})" for d in report.in_doubt[:MAX_ROWS]]
+        more = _hidden(report.in_doubt, report.omitted_in_doubt)
+        lines += ["", "In doubt: " + ", ".join(names) + (f" and {more} more" if more else "")]
     return "\n".join(lines)
+
+
+def _hidden(items: Sequence[object], omitted: int) -> int:
+    return max(len(items) - MAX_ROWS, 0) + omitted
 
 
 def _verdict(verdict: str | None, reason: str | None) -> str:
@@ -35,4 +44,4 @@ def _verdict(verdict: str | None, reason: str | None) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _LINE_END.sub(" ", text).replace("|", "\\|")

@@ -1,16 +1,17 @@
-"""What became of a run's effects: verdicts, the status fold, the report."""
+"""What became of a run's effects: the records of a report, read, written and shortened."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from agboss_temporal.core import reading
 from agboss_temporal.core.errors import RecordError
-from agboss_temporal.core.ledger import CommitterInDoubt, Entry, State
+from agboss_temporal.core.ledger import UNFINISHED
 
 Trigger: TypeAlias = Literal["node-failure", "run-cancel", "cap-breach", "operator-request"]
 Verdict: TypeAlias = Literal["undone", "failed", "skipped", "denied", "not_run", "irreversible"]
@@ -24,8 +25,8 @@ VERDICTS: Final[frozenset[str]] = frozenset(get_args(Verdict))
 FAILURE_TYPE: Final = "CompensationFailedError"
 """Wire type of the error whose details carry a report."""
 
-MAX_UNWINDS: Final = 20
-"""How many unwinds a report keeps in full."""
+MAX_CAUSE: Final = 500
+"""How much of an error's type a shortened report keeps, in characters."""
 
 MAX_DETAIL_BYTES: Final = 32 * 1024
 """How large the report in an error's details may be, in bytes of JSON."""
@@ -108,7 +109,7 @@ class CompensationReport:
     keys, verdicts and times, never a payload and never an error's message.
 
     Attributes:
-        status: Fold over every planned entry (see `fold_status`).
+        status: Fold over the verdicts of every planned entry (see `plan.fold_status`).
         trigger: What started the newest unwind.
         cause: Type of the error that started it.
         plan_version: Version of the plan; an operator's change raises it.
@@ -119,6 +120,8 @@ class CompensationReport:
         also_failed: Types of further errors that arrived while the run was ending.
         counts: Number of entries by verdict, of every unwind.
         omitted: How many entries were left out to keep the report small.
+        omitted_in_doubt: How many calls in doubt were left out for the same reason.
+        omitted_also_failed: How many further errors were left out for the same reason.
         version: Version of the format.
     """
 
@@ -133,6 +136,8 @@ class CompensationReport:
     also_failed: tuple[str, ...] = ()
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
     omitted: int = 0
+    omitted_in_doubt: int = 0
+    omitted_also_failed: int = 0
     version: int = 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,17 +152,10 @@ class CompensationReport:
         Raises:
             RecordError: It is not a report, or of a version that this code cannot read.
         """
-        if data.get("version") != 1:
-            raise RecordError(
-                f"compensation report of version {data.get('version')!r}; this code reads 1"
-            )
-        lists = {
-            "entries": _read_all(EntryReport, data.get("entries", ())),
-            "in_doubt": _read_all(InDoubtReport, data.get("in_doubt", ())),
-            "unwinds": _read_all(UnwindReport, data.get("unwinds", ())),
-            "also_failed": tuple(data.get("also_failed", ())),
-        }
-        found: CompensationReport = _read(cls, {**data, **lists})
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if version != 1:
+            raise RecordError(f"compensation report of version {version!r}; this code reads 1")
+        found: CompensationReport = reading.record(cls, _READERS)(data)
         return found
 
     @classmethod
@@ -170,150 +168,83 @@ class CompensationReport:
         Returns:
             The report, or ``None`` when no `CompensationFailedError` is in the chain of causes.
         """
-        seen: BaseException | None = error
-        while seen is not None:
-            if getattr(seen, "type", None) == FAILURE_TYPE:
-                details = getattr(seen, "details", None) or ()
-                if details and isinstance(details[0], Mapping):
+        seen: list[BaseException] = []
+        here: BaseException | None = error
+        while here is not None:
+            seen.append(here)
+            if getattr(here, "type", None) == FAILURE_TYPE:
+                details = getattr(here, "details", None)
+                if isinstance(details, Sequence) and details and isinstance(details[0], Mapping):
                     return cls.from_dict(details[0])
-            seen = getattr(seen, "cause", None) or seen.__cause__
+            here = _cause_of(here, seen)
         return None
 
     def shortened(self, limit: int = MAX_DETAIL_BYTES) -> CompensationReport:
-        """Return the report in at most ``limit`` bytes of JSON, the failed entries kept first."""
+        """Return the report in at most ``limit`` bytes of JSON, what is left behind kept first.
+
+        What is cut is counted: entries in ``omitted``, unwinds in ``older_unwinds``, the rest in
+        ``omitted_in_doubt`` and ``omitted_also_failed``.
+        """
         if _size(self) <= limit:
             return self
-        ranked = sorted(self.entries, key=lambda e: e.verdict in (None, "undone"))
+        ranked = _ranked(self)
         low, high = 0, len(ranked)
-        base = dataclasses.replace(
-            self, in_doubt=self.in_doubt[:50], also_failed=self.also_failed[:20]
-        )
         while low < high:
             middle = (low + high + 1) // 2
-            if _size(_keep(base, ranked[:middle])) <= limit:
+            if _size(_keep(self, ranked[:middle])) <= limit:
                 low = middle
             else:
                 high = middle - 1
-        return _keep(base, ranked[:low])
+        return _keep(self, ranked[:low])
 
 
-@dataclass(slots=True)
-class Planned:
-    """An entry in the plan of an unwind, with its verdict as the unwind goes on."""
-
-    entry: Entry
-    verdict: str | None = None
-    reason: str | None = None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    outcome: str = "completed"
-
-    def report(self, unwind: int) -> EntryReport:
-        """Describe it."""
-        contract = self.entry.contract
-        return EntryReport(
-            key=self.entry.key,
-            action=contract.action,
-            undo=contract.undo,
-            unwind=unwind,
-            outcome=self.outcome,
-            verdict=self.verdict,
-            reason=self.reason,
-            started_at=self.started_at,
-            ended_at=self.ended_at,
-        )
+def _cause_of(error: BaseException, seen: Sequence[BaseException]) -> BaseException | None:
+    """Follow an error to its cause: as Temporal names it, else as Python does."""
+    for cause in (getattr(error, "cause", None), error.__cause__):
+        if isinstance(cause, BaseException) and not any(cause is each for each in seen):
+            return cause
+    return None
 
 
-@dataclass(slots=True)
-class Unwind:
-    """One unwind: what started it, and its plan."""
-
-    ordinal: int
-    trigger: str
-    cause: str | None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    plan: list[Planned] = dataclasses.field(default_factory=list)
-
-    @property
-    def status(self) -> str:
-        """Its own status."""
-        return fold_status((p.verdict for p in self.plan), active=self.ended_at is None)
-
-    def report(self) -> UnwindReport:
-        """Describe it, without its entries."""
-        return UnwindReport(
-            ordinal=self.ordinal,
-            trigger=self.trigger,
-            cause=self.cause,
-            status=self.status,
-            started_at=self.started_at,
-            ended_at=self.ended_at,
-        )
+_Item: TypeAlias = "EntryReport | InDoubtReport | UnwindReport | str"
 
 
-def fold_status(verdicts: Iterable[str | None], *, active: bool = False) -> Status:
-    """Fold the verdicts of a plan into one status.
-
-    Args:
-        verdicts: One for each planned entry, ``None`` where it is not known yet.
-        active: Whether an unwind is still at work.
-
-    Returns:
-        ``none`` without a plan; ``pending`` while an unwind is active and has not planned yet;
-        ``running`` while it goes on; then ``completed`` when everything is undone, ``partial``
-        when something is, ``failed`` when nothing is. An irreversible entry is never undone, so
-        it keeps the status from ``completed``.
-    """
-    found = list(verdicts)
-    if not found:
-        return "pending" if active else "none"
-    if active or None in found:
-        return "running"
-    undone = found.count("undone")
-    if undone == len(found):
-        return "completed"
-    return "partial" if undone else "failed"
-
-
-def build_report(
-    unwinds: Sequence[Unwind],
-    entries: Iterable[Entry],
-    committers: Iterable[CommitterInDoubt] = (),
-    also_failed: Iterable[str] = (),
-) -> CompensationReport:
-    """Make the report of a run from its unwinds and its ledger."""
-    planned = [p for unwind in unwinds for p in unwind.plan]
-    counts: dict[str, int] = {}
-    for each in planned:
-        if each.verdict is not None:
-            counts[each.verdict] = counts.get(each.verdict, 0) + 1
-    kept = unwinds[-MAX_UNWINDS:]
-    newest = unwinds[-1] if unwinds else None
-    doubts = [
-        InDoubtReport(e.key, e.contract.action, e.doubt or "")
-        for e in entries
-        if e.state is State.IN_DOUBT
+def _ranked(report: CompensationReport) -> list[_Item]:
+    """List all that a report can do without, what says most about effects left behind first."""
+    entries = sorted(report.entries, key=_rank)
+    left = [e for e in entries if _rank(e) == 0]
+    return [
+        *left,
+        *report.in_doubt,
+        *reversed(report.unwinds),
+        *report.also_failed,
+        *entries[len(left) :],
     ]
-    doubts += [InDoubtReport(c.key, c.name, c.doubt, "committer") for c in committers]
-    return CompensationReport(
-        status=fold_status(
-            (p.verdict for p in planned), active=newest is not None and newest.ended_at is None
-        ),
-        trigger=newest.trigger if newest else None,
-        cause=newest.cause if newest else None,
-        entries=tuple(p.report(u.ordinal) for u in kept for p in u.plan),
-        in_doubt=tuple(doubts),
-        unwinds=tuple(u.report() for u in kept),
-        older_unwinds=len(unwinds) - len(kept),
-        also_failed=tuple(also_failed),
-        counts=counts,
-    )
 
 
-def _keep(report: CompensationReport, entries: Sequence[EntryReport]) -> CompensationReport:
+def _rank(entry: EntryReport) -> int:
+    if entry.verdict in UNFINISHED:
+        return 0
+    return 1 if entry.verdict == "irreversible" else 2
+
+
+def _keep(report: CompensationReport, items: Sequence[_Item]) -> CompensationReport:
+    """Reduce a report to some of its items; `_ranked` keeps the order of each kind."""
+    entries = tuple(i for i in items if isinstance(i, EntryReport))
+    doubts = tuple(i for i in items if isinstance(i, InDoubtReport))
+    unwinds = tuple(i for i in items if isinstance(i, UnwindReport))
+    failed = tuple(i for i in items if isinstance(i, str))
     return dataclasses.replace(
-        report, entries=tuple(entries), omitted=len(report.entries) - len(entries)
+        report,
+        cause=None if report.cause is None else report.cause[:MAX_CAUSE],
+        entries=entries,
+        in_doubt=doubts,
+        unwinds=unwinds[::-1],
+        also_failed=failed,
+        older_unwinds=report.older_unwinds + len(report.unwinds) - len(unwinds),
+        omitted=report.omitted + len(report.entries) - len(entries),
+        omitted_in_doubt=report.omitted_in_doubt + len(report.in_doubt) - len(doubts),
+        omitted_also_failed=report.omitted_also_failed + len(report.also_failed) - len(failed),
     )
 
 
@@ -327,17 +258,19 @@ def _iso(value: Any) -> str:
     raise TypeError(type(value).__name__)
 
 
-def _read_all(kind: type[Any], items: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
-    return tuple(_read(kind, item) for item in items)
+_SCALARS: Final[Mapping[str, reading.Reader]] = {
+    "str": reading.of(str),
+    "str | None": reading.of(str, type(None)),
+    "int": reading.of(int),
+    "datetime | None": reading.time,
+}
 
-
-def _read(kind: type[Any], data: Mapping[str, Any]) -> Any:
-    names = {f.name for f in dataclasses.fields(kind)}
-    known = {name: value for name, value in data.items() if name in names}
-    for name in ("started_at", "ended_at"):
-        if isinstance(known.get(name), str):
-            known[name] = datetime.fromisoformat(known[name])
-    try:
-        return kind(**known)
-    except TypeError as err:
-        raise RecordError(f"not a {kind.__name__}: {err}") from err
+_READERS: Final[Mapping[str, reading.Reader]] = {
+    **_SCALARS,
+    "dict[str, int]": reading.counts,
+    "tuple[str, ...]": reading.each(reading.of(str)),
+    "tuple[EntryReport, ...]": reading.each(reading.record(EntryReport, _SCALARS)),
+    "tuple[InDoubtReport, ...]": reading.each(reading.record(InDoubtReport, _SCALARS)),
+    "tuple[UnwindReport, ...]": reading.each(reading.record(UnwindReport, _SCALARS)),
+}
+"""How a field is read, by its declared type."""

@@ -25,17 +25,23 @@ written for every named call.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias
 
+from agboss_temporal.core import reading
 from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.errors import RecordError
 from agboss_temporal.core.ledger import UnitPath
 
 HEADER: Final = "agboss-compensation"
 """Name of the header."""
+
+_text, _number, _options = (reading.of(kind, type(None)) for kind in (str, int, dict))
+
+_UNIT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
 Role: TypeAlias = Literal["action", "committer", "undo"]
 
@@ -112,30 +118,37 @@ def decode(data: bytes) -> CallRecord:
     """
     try:
         fields = json.loads(data)
-    except ValueError as err:
+    except (ValueError, RecursionError) as err:
         raise RecordError("the compensation header is not JSON") from err
     if not isinstance(fields, dict):
         raise RecordError("the compensation header is not a JSON object")
     if fields.get("v", 1) != 1:
         raise RecordError(f"compensation header of version {fields['v']!r}; this code reads 1")
-    undoes = fields.get("x", fields.get("z"))
-    record = CallRecord(
-        action_key=fields.get("a"),
-        committer_key=fields.get("s"),
-        undoes=undoes,
-        explicit="x" in fields,
-        own_key=fields.get("n"),
-        undo=fields.get("u"),
-        committer=fields.get("c"),
-        unit=_unit(fields.get("p")),
-        options=fields.get("o") or {},
-        unwind=fields.get("w"),
-        trigger=fields.get("t"),
-        cause=fields.get("e"),
-    )
+    try:
+        record = _record(fields)
+    except TypeError as err:
+        raise RecordError(f"the compensation header has a field of another type: {err}") from err
     if not record.key:
         raise RecordError("the compensation header names no key")
     return record
+
+
+def _record(fields: Mapping[str, Any]) -> CallRecord:
+    explicit = fields.get("x") is not None
+    return CallRecord(
+        action_key=_text(fields.get("a")),
+        committer_key=_text(fields.get("s")),
+        undoes=_text(fields.get("x" if explicit else "z")),
+        explicit=explicit,
+        own_key=_text(fields.get("n")),
+        undo=_text(fields.get("u")),
+        committer=_text(fields.get("c")),
+        unit=_unit(_text(fields.get("p"))),
+        options=_options(fields.get("o")) or {},
+        unwind=_number(fields.get("w")),
+        trigger=_text(fields.get("t")),
+        cause=_text(fields.get("e")),
+    )
 
 
 def options_of(contract: Contract) -> dict[str, Any]:
@@ -171,7 +184,6 @@ def _seconds(value: timedelta | None) -> float | None:
 def _unit(path: str | None) -> UnitPath:
     if not path:
         return ()
-    try:
-        return tuple(int(part) for part in path.split("."))
-    except ValueError as err:
-        raise RecordError("the compensation header has an unreadable unit path") from err
+    if not _UNIT.fullmatch(path):
+        raise RecordError("the compensation header has an unreadable unit path")
+    return tuple(int(part) for part in path.split("."))

@@ -9,7 +9,7 @@ from temporalio.api.common.v1 import Payload
 from agboss_temporal.call import Call
 from agboss_temporal.core import wire
 from agboss_temporal.core.ledger import Entry
-from agboss_temporal.core.report import Unwind
+from agboss_temporal.core.plan import Unwind
 
 
 def record_of(call: Call) -> wire.CallRecord:
