@@ -12,7 +12,12 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import (
     DataConverter,
     DefaultFailureConverterWithEncodedAttributes,
+    ExternalStorage,
     PayloadCodec,
+    StorageDriver,
+    StorageDriverClaim,
+    StorageDriverRetrieveContext,
+    StorageDriverStoreContext,
 )
 
 
@@ -54,6 +59,37 @@ CONVERTERS: Final[Mapping[str, DataConverter]] = {
     "default-encrypted": _encrypted(DataConverter.default),
     "pydantic-encrypted": _encrypted(pydantic_data_converter),
 }
+
+
+class Shelf(StorageDriver):
+    """Keeps large payloads in this process."""
+
+    def __init__(self) -> None:
+        self._kept: list[Payload] = []
+
+    def name(self) -> str:
+        return "shelf"
+
+    async def store(
+        self, context: StorageDriverStoreContext, payloads: Sequence[Payload]
+    ) -> list[StorageDriverClaim]:
+        claims = []
+        for payload in payloads:
+            claims.append(StorageDriverClaim({"place": str(len(self._kept))}))
+            self._kept.append(Payload.FromString(payload.SerializeToString()))
+        return claims
+
+    async def retrieve(
+        self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
+    ) -> list[Payload]:
+        return [self._kept[int(claim.claim_data["place"])] for claim in claims]
+
+
+def with_shelf() -> DataConverter:
+    """Return a data converter that keeps large payloads out of histories."""
+    return dataclasses.replace(
+        DataConverter.default, external_storage=ExternalStorage(drivers=[Shelf()])
+    )
 
 
 async def decoded(converter: DataConverter, payloads: Iterable[Payload]) -> list[bytes]:

@@ -289,7 +289,7 @@ def _noted(what: str, key: str) -> int:
 async def undo_keyed(ctx: UndoContext) -> None:
     attempt = _noted(f"undo of {ctx.args(str, bool)[0]}", idempotency_key(role="action"))
     assert idempotency_key() != idempotency_key(role="action")
-    if attempt < 3:
+    if attempt < 2:
         raise ApplicationError("not yet")
 
 
