@@ -15,7 +15,7 @@ demo: $(READY)  ## Run the sample's four stories; KEEP=1 leaves the server up un
 	@$(RUN) -m samples.order.demo $(if $(KEEP),--keep)
 
 test: $(READY)  ## Run the tests; ARGS goes to pytest
-	@$(RUN) -m pytest $(ARGS)
+	@$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: $(READY)  ## Run the linters and the type checker
 	@$(RUN) -m ruff check .
