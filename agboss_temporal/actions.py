@@ -18,6 +18,7 @@ from agboss_temporal.core.contract import (
     faults_of,
 )
 from agboss_temporal.core.errors import ContractError
+from agboss_temporal.undo_options import wrong_values
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,9 +68,9 @@ def action(
         place = _place_of(target)
         definition = _compat.workflow_definition(target) or _compat.activity_definition(target)
         name = definition.name if definition else None
-        kind: Kind = "workflow" if isinstance(target, type) else "activity"
+        kind: Kind = "activity" if _compat.workflow_definition(target) is None else "workflow"
         contract, faults = _contract(
-            name or str(getattr(target, "__qualname__", target)),
+            name or _qualified(target),
             kind=kind,
             compensate_with=compensate_with,
             committed_by=committed_by,
@@ -80,10 +81,10 @@ def action(
             irreversible=irreversible,
             place=place,
         )
-        origin = {"module": target.__module__, "name": target.__qualname__}
         if not name:
-            faults.insert(0, contract.fault("not-an-activity", _not_an_activity(target)))
-        elif callable(compensate_with) and not registry.knows(contract, declared=False, **origin):
+            raise ContractError([_no_activity(contract, target), *faults])
+        origin = {"module": target.__module__, "name": _qualified(target)}
+        if callable(compensate_with) and not registry.knows(contract, declared=False, **origin):
             faults += check_input(contract, target, compensate_with)
         if faults:
             raise ContractError(faults)
@@ -169,6 +170,8 @@ def _contract(
     irreversible: bool,
     place: Place,
 ) -> tuple[Contract, list[Fault]]:
+    wire_types, problems = _wire_types(no_effect_errors)
+    problems += wrong_values(undo_options or {})
     if compensate_with is not None and _takes_nothing(compensate_with):
         undo_input = "nothing"
     contract = Contract(
@@ -179,21 +182,47 @@ def _contract(
         undo_input=undo_input,
         undo_options=dict(undo_options or {}),
         on_unknown=on_unknown,
-        no_effect_errors=tuple(e if isinstance(e, str) else e.__name__ for e in no_effect_errors),
+        no_effect_errors=wire_types,
         irreversible=irreversible,
         place=place,
     )
     faults = faults_of(contract)
+    faults += [contract.fault("unknown-option", problem) for problem in problems]
+    return contract, faults + _target_faults(contract, compensate_with, committed_by)
+
+
+def _target_faults(
+    contract: Contract, compensate_with: Target | None, committed_by: Target | None
+) -> list[Fault]:
+    faults: list[Fault] = []
     if compensate_with is not None and not _is_activity(compensate_with):
-        faults.append(contract.fault("not-an-activity", _not_an_activity(compensate_with)))
+        faults.append(_no_activity(contract, compensate_with))
     if committed_by is not None and not (
         _is_activity(committed_by) or _compat.workflow_definition(committed_by)
     ):
-        faults.append(contract.fault("not-an-activity", _not_an_activity(committed_by)))
+        faults.append(_no_activity(contract, committed_by))
     undo_contract = registry.contract_of(compensate_with)
     if undo_contract is not None and undo_contract.is_action:
         faults.append(registry.undo_is_undoable(contract))
-    return contract, faults
+    return faults
+
+
+def _wire_types(errors: Any) -> tuple[tuple[str, ...], list[str]]:
+    """Return the wire types of error classes, and what else was given in their place."""
+    if isinstance(errors, str) or not isinstance(errors, Iterable):
+        return (), [f"no_effect_errors is {errors!r}; give a list of exception classes or names"]
+    names: list[str] = []
+    problems: list[str] = []
+    for error in errors:
+        if isinstance(error, str):
+            names.append(error)
+        elif isinstance(error, type) and issubclass(error, BaseException):
+            names.append(error.__name__)
+        else:
+            problems.append(
+                f"no_effect_errors has {error!r}; give the exception class or its wire type"
+            )
+    return tuple(names), problems
 
 
 def _registered_name(target: Target | None) -> str | None:
@@ -202,7 +231,12 @@ def _registered_name(target: Target | None) -> str | None:
     definition = _compat.workflow_definition(target) or _compat.activity_definition(target)
     if definition is not None and definition.name:
         return definition.name
-    return getattr(target, "__qualname__", repr(target))
+    return _qualified(target)
+
+
+def _qualified(target: Any) -> str:
+    """Name a function or class; what has no name of its own goes by how it is written."""
+    return str(getattr(target, "__qualname__", None) or repr(target))
 
 
 def _is_activity(target: Target) -> bool:
@@ -218,11 +252,14 @@ def _takes_nothing(target: Target) -> bool:
     )
 
 
+def _no_activity(contract: Contract, target: Any) -> Fault:
+    return contract.fault("not-an-activity", _not_an_activity(target))
+
+
 def _not_an_activity(target: Any) -> str:
-    name = getattr(target, "__qualname__", repr(target))
     return (
-        f"{name} is not a named activity or workflow; put @activity.defn or @workflow.defn on it, "
-        "below @action"
+        f"{_qualified(target)} is not a named activity or workflow; put @activity.defn or "
+        "@workflow.defn on it, below @action"
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import uuid
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agboss_temporal.exceptions import IdempotencyKeyError
@@ -23,6 +24,8 @@ class ActivityIdentity:
         key: Key of the entry.
         role: What the call is to that entry.
         fault: Why the identity cannot be read, if it cannot.
+        undoes_nothing: Whether it is an undo of nothing known: ``key`` is its own, not an action's.
+        process: The process that runs the execution.
     """
 
     namespace: str = ""
@@ -30,6 +33,8 @@ class ActivityIdentity:
     key: str = ""
     role: Role = "action"
     fault: str | None = None
+    undoes_nothing: bool = False
+    process: int = field(default_factory=os.getpid)
 
 
 current: ContextVar[ActivityIdentity] = ContextVar("agboss_temporal_identity")
@@ -53,24 +58,38 @@ def idempotency_key(part: str = "", *, role: Role | None = None) -> str:
 
     Raises:
         IdempotencyKeyError: This is not an activity that a contract names, it runs in a process
-            pool, or its header cannot be read.
+            pool, its header cannot be read, or it undoes no known action and is asked for the key
+            of one.
     """
+    identity = _known_identity()
+    wanted = role or identity.role
+    if identity.undoes_nothing and wanted == "action":
+        raise IdempotencyKeyError(
+            "this undo was called for something that no entry of the run stands for, so there is "
+            "no action whose key it could have; use its own key, or pass the undo what the action "
+            "returned"
+        )
+    source = (identity.namespace, identity.workflow_id, identity.key, wanted, part)
+    digest = bytearray(hashlib.sha256(b"".join(map(_framed, source))).digest()[:16])
+    digest[6] = digest[6] & 0x0F | 0x80  # version 8 of RFC 9562: the application's own derivation
+    digest[8] = digest[8] & 0x3F | 0x80
+    return str(uuid.UUID(bytes=bytes(digest)))
+
+
+def _known_identity() -> ActivityIdentity:
     identity = current.get(None)
-    if identity is None:
+    # A forked process has the identity of whichever activity made the pool start it.
+    if identity is None or identity.process != os.getpid():
         raise IdempotencyKeyError(
             "idempotency_key() works inside an activity that a contract names, on a worker with "
             "CompensationPlugin; a process pool does not carry it, so take the key before"
         )
     if identity.fault is not None:
         raise IdempotencyKeyError(identity.fault)
-    source = (
-        identity.namespace,
-        identity.workflow_id,
-        identity.key,
-        role or identity.role,
-        part,
-    )
-    digest = bytearray(hashlib.sha256("\0".join(source).encode()).digest()[:16])
-    digest[6] = digest[6] & 0x0F | 0x80  # version 8 of RFC 9562: the application's own derivation
-    digest[8] = digest[8] & 0x3F | 0x80
-    return str(uuid.UUID(bytes=bytes(digest)))
+    return identity
+
+
+def _framed(text: str) -> bytes:
+    """Put a text's length before it, so that no two sources run into the same bytes."""
+    data = text.encode()
+    return f"{len(data)}:".encode() + data

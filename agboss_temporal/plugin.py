@@ -155,7 +155,7 @@ def _check_setup(workflows: list[type], converter: DataConverter) -> None:
     ]
     if not faults and not supported_by(converter.payload_converter):
         faults.append(
-            f"payload converter {type(converter.payload_converter).__name__} does not honour the "
+            f"payload converter {converter.payload_converter_class.__name__} does not honour the "
             "type hint RawValue, so results cannot be recorded as they are; build on "
             "CompositePayloadConverter or return the raw value for that hint"
         )
@@ -208,7 +208,9 @@ def _check_registered(activities: list[Callable[..., Any]], workflows: list[type
 
 def _is_elsewhere(contract: Contract, undo: str, callables: dict[str | None, Any]) -> bool:
     dynamic = None in callables
-    return dynamic or "task_queue" in contract.undo_options or registry.is_declared(undo)
+    return (
+        dynamic or contract.undo_options.get("task_queue") is not None or registry.is_declared(undo)
+    )
 
 
 def _warn_of_committer(contract: Contract, names: set[str | None]) -> None:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-from temporalio.common import RetryPolicy
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, InitErrorDetails
 
 from agboss_temporal.core.contract import UNDO_OPTION_NAMES
 from agboss_temporal.core.report import TRIGGERS, Trigger
-
-DEFAULT_UNDO_OPTIONS: Final[Mapping[str, Any]] = {
-    "start_to_close_timeout": timedelta(seconds=30),
-    "schedule_to_close_timeout": timedelta(hours=1),
-    "retry_policy": RetryPolicy(
-        initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1)
-    ),
-}
-"""What bounds an undo where nothing else is said: 30 s an attempt, any number of attempts, given
-up after an hour, which also bounds the wait for a worker."""
+from agboss_temporal.undo_options import FrozenOptions, wrong_values
 
 _NOT_YET: Final[Mapping[str, tuple[Any, ...]]] = {
     "order": ("causal",),
@@ -57,7 +57,7 @@ class CompensationPolicy(BaseModel):
     triggers: frozenset[Trigger] = frozenset(TRIGGERS)  # type: ignore[arg-type]
     order: Literal["reverse-completion", "causal"] = "reverse-completion"
     max_parallel: int = Field(default=20, ge=1)
-    undo_options: Mapping[str, Any] = Field(default_factory=dict)
+    undo_options: Mapping[str, Any] = Field(default_factory=dict, validate_default=True)
     total_timeout: timedelta | None = Field(default=None, gt=timedelta(0))
     on_exhausted: Literal["continue", "stop", "hold"] = "continue"
     approval_scope: Literal["declared", "all"] = "declared"
@@ -66,22 +66,50 @@ class CompensationPolicy(BaseModel):
 
     @field_validator("undo_options")
     @classmethod
-    def _known_options(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _usable_options(cls, value: Mapping[str, Any]) -> FrozenOptions:
+        problems = wrong_values(value)
         unknown = sorted(set(value) - UNDO_OPTION_NAMES)
         if unknown:
-            raise ValueError(
+            problems.append(
                 f"unknown undo options {', '.join(unknown)}; an undo takes "
                 f"{', '.join(sorted(UNDO_OPTION_NAMES))}"
             )
-        return value
+        if problems:
+            raise ValueError("; ".join(problems))
+        return FrozenOptions(value)
 
-    @model_validator(mode="after")
-    def _honoured(self) -> CompensationPolicy:
+    @field_serializer("undo_options")
+    def _as_dict(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(value)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _honoured(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Name what is not honoured beside all other faults, which an after-validator cannot."""
+        given = data if isinstance(data, Mapping) else {}
         refused = [
-            f"{name}={getattr(self, name)!r}"
+            f"{name}={given[name]!r}"
             for name, values in _NOT_YET.items()
-            if getattr(self, name) in values
+            if name in given and given[name] in values
         ]
+        problem = ValueError(f"not honoured yet by this version: {', '.join(refused)}")
+        try:
+            found = handler(data)
+        except ValidationError as err:
+            if not refused:
+                raise
+            faults = [*map(_detail, err.errors()), _own_fault(problem, data)]
+            raise ValidationError.from_exception_data(err.title, faults) from err
         if refused:
-            raise ValueError(f"not honoured yet by this version: {', '.join(refused)}")
-        return self
+            raise problem
+        return found
+
+
+def _detail(error: ErrorDetails) -> InitErrorDetails:
+    return InitErrorDetails(
+        type=error["type"], loc=error["loc"], input=error["input"], ctx=error.get("ctx", {})
+    )
+
+
+def _own_fault(problem: ValueError, data: Any) -> InitErrorDetails:
+    return InitErrorDetails(type="value_error", loc=(), input=data, ctx={"error": problem})

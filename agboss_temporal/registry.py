@@ -8,13 +8,12 @@ copy of its module alive.
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from agboss_temporal.core.contract import Contract, ContractTable, Fault, Kind
+from agboss_temporal.reach import reachable
 
 CONTRACT_ATTRIBUTE: Final = "__agboss_contract__"
 """Where ``@action`` leaves the contract on the function or class that it marks."""
@@ -83,7 +82,7 @@ def select(
         contract = contract_of(target)
         if contract is not None:
             own[(contract.kind, contract.action)] = contract
-    reached = _reachable(targets)
+    reached = reachable(targets)
     near: dict[tuple[Kind, str], list[tuple[_Origin, Contract]]] = {}
     far: dict[tuple[Kind, str], list[Contract]] = {}
     for origin, contract in list(_contracts.items()):
@@ -143,41 +142,6 @@ def _conflict(mine: Contract, rival: Contract) -> Fault:
         f"it is declared differently at {mine.place}, and one worker would use both; "
         "make them the same or remove one",
     )
-
-
-def _reachable(targets: Iterable[Any]) -> set[str]:
-    """Name the modules that the targets' modules import, directly or through others."""
-    waiting = [name for name in {getattr(t, "__module__", None) for t in targets} if name]
-    reached: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name in reached or _is_foreign(name):
-            continue
-        reached.add(name)
-        module = sys.modules.get(name)
-        if module is not None:
-            waiting.extend(_imported_by(module))
-    return reached
-
-
-def _imported_by(module: ModuleType) -> Iterator[str]:
-    for value in list(vars(module).values()):
-        if isinstance(value, ModuleType):
-            yield value.__name__
-        elif isinstance(value, (FunctionType, type)):
-            yield value.__module__
-
-
-def _is_foreign(module: str) -> bool:
-    """Tell whether a module cannot declare anything: the standard library, the SDK."""
-    top = module.partition(".")[0]
-    return top in sys.stdlib_module_names or top in _NEVER_DECLARE
-
-
-_NEVER_DECLARE: Final = frozenset(
-    {"agboss_temporal", "agboss_temporal_interceptors", "google", "opentelemetry", "pydantic"}
-    | {"pydantic_core", "temporalio", "typing_extensions"}
-)
 
 
 def caller_place(depth: int) -> tuple[str, int, str]:

@@ -9,7 +9,8 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import AliasChoices, AliasPath, BaseModel, RootModel
+from pydantic.fields import FieldInfo
 
 from agboss_temporal import _compat
 from agboss_temporal.core.contract import UndoInput
@@ -32,13 +33,21 @@ _SCALARS: dict[type, str] = {
 
 
 def parameters(fn: Callable[..., Any]) -> list[inspect.Parameter]:
-    """List the positional parameters of an activity, without ``self``."""
+    """List the positional parameters of an activity, without ``self``.
+
+    A class that is an activity is called through its instance.
+    """
     found = [
         p
-        for p in inspect.signature(fn).parameters.values()
+        for p in inspect.signature(_called(fn)).parameters.values()
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
     ]
-    return found[1:] if found and found[0].name == "self" else found
+    bound = isinstance(fn, type) or (found and found[0].name == "self")
+    return found[1:] if bound else found
+
+
+def _called(target: Any) -> Callable[..., Any]:
+    return target.__call__ if isinstance(target, type) else target
 
 
 def check(
@@ -86,9 +95,9 @@ def _given(action: Any, undo_input: UndoInput) -> tuple[int, Sequence[Any]]:
 
 
 def _has_return(action: Any) -> bool:
-    if isinstance(action, type):
+    if _compat.workflow_definition(action) is not None:
         return True
-    return inspect.signature(action).return_annotation is not inspect.Signature.empty
+    return inspect.signature(_called(action)).return_annotation is not inspect.Signature.empty
 
 
 def _arity(takes: list[inspect.Parameter], given: int) -> str | None:
@@ -105,11 +114,14 @@ def _arity(takes: list[inspect.Parameter], given: int) -> str | None:
 
 def compare(given: Any, wanted: Any) -> Fit:
     """Compare the type of a recorded value with the type that it will be decoded to."""
+    given, wanted = _unrooted(given), _unrooted(wanted)
     if given is None or wanted is None or given is wanted or Any in (given, wanted):
         return "fits"
     choices = _choices(wanted)
     if len(choices) > 1 or len(_choices(given)) > 1:
         return _compare_unions(_choices(given), choices)
+    if UndoContext in (given, wanted):
+        return _compare_context(wanted if given is UndoContext else given)
     given_shape, wanted_shape = _shape(given), _shape(wanted)
     if given_shape is None or wanted_shape is None:
         return "fits"
@@ -127,15 +139,27 @@ def _compare_unions(given: Sequence[Any], wanted: Sequence[Any]) -> Fit:
     return "narrower" if any(set(row) - {"clashes"} for row in fits) else "clashes"
 
 
+def _compare_context(other: Any) -> Fit:
+    shape = _shape(other)
+    return "fits" if shape is None or (typing.get_origin(other) or other) is dict else "clashes"
+
+
 def _compare_models(given: Any, wanted: Any) -> Fit:
     if isinstance(given, type) and isinstance(wanted, type) and issubclass(given, wanted):
         return "fits"
-    has, needs = _fields(given), _fields(wanted)
-    if has is None or needs is None:
+    has, reads = _written(given), _read(wanted)
+    if has is None or reads is None:
         return "fits"
-    if any(required and name not in has for name, required in needs.items()):
+    if any(required and not names & has for names, required in reads):
         return "clashes"
-    return "narrower"
+    return "fits" if has <= frozenset().union(*(names for names, _ in reads)) else "narrower"
+
+
+def _unrooted(hint: Any) -> Any:
+    """Return what stands on the wire for a pydantic model that is only a name for its root."""
+    if isinstance(hint, type) and issubclass(hint, RootModel):
+        return _unrooted(hint.model_fields["root"].annotation)
+    return hint
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
@@ -150,27 +174,53 @@ def _shape(hint: Any) -> str | None:
     base = typing.get_origin(hint) or hint
     if base in _SCALARS:
         return _SCALARS[base]
-    if _fields(base) is not None or base is dict:
+    if _written(base) is not None or base is dict:
         return "object"
     return None
 
 
-def _fields(hint: Any) -> dict[str, bool] | None:
-    """Map the JSON fields of a model to whether each is required."""
+def _written(hint: Any) -> frozenset[str] | None:
+    """Name the JSON fields that a model is written with."""
     if not isinstance(hint, type):
         return None
     if issubclass(hint, BaseModel):
-        return {
-            str(info.serialization_alias or info.alias or name): info.is_required()
+        computed = {info.alias or name for name, info in hint.model_computed_fields.items()}
+        return frozenset(computed).union(
+            info.serialization_alias or info.alias or name
             for name, info in hint.model_fields.items()
-        }
+        )
+    if dataclasses.is_dataclass(hint):
+        return frozenset(f.name for f in dataclasses.fields(hint))
+    return None
+
+
+def _read(hint: type) -> list[tuple[frozenset[str], bool]] | None:
+    """List the JSON names that each field of a model is read by, and whether it is required."""
+    if issubclass(hint, BaseModel):
+        by_name = any(
+            hint.model_config.get(key) for key in ("populate_by_name", "validate_by_name")
+        )
+        return [
+            (
+                _aliases(info) | ({name} if by_name else set()) or frozenset({name}),
+                info.is_required(),
+            )
+            for name, info in hint.model_fields.items()
+        ]
     if dataclasses.is_dataclass(hint):
         missing = dataclasses.MISSING
-        return {
-            f.name: f.default is missing and f.default_factory is missing
+        return [
+            (frozenset({f.name}), f.default is missing and f.default_factory is missing)
             for f in dataclasses.fields(hint)
-        }
+        ]
     return None
+
+
+def _aliases(info: FieldInfo) -> frozenset[str]:
+    alias = info.validation_alias or info.alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    roots = [c.path[0] if isinstance(c, AliasPath) else c for c in choices]
+    return frozenset(str(root) for root in roots if root is not None)
 
 
 def _name(hint: Any) -> str:

@@ -15,9 +15,10 @@ from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from agboss_temporal.core.ledger import Entry, Step
 from agboss_temporal.core.plan import Unwind
-from agboss_temporal.policy import DEFAULT_UNDO_OPTIONS, CompensationPolicy
+from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
 from agboss_temporal.undo_context import UndoContext, UndoReason
+from agboss_temporal.undo_options import merged
 
 MAX_SUMMARY_BYTES: Final = 200
 
@@ -135,13 +136,11 @@ def undo_call_options(
         policy: The policy in force.
         left: How much of the unwind's total timeout is left.
     """
-    options: dict[str, Any] = {
-        **DEFAULT_UNDO_OPTIONS,
-        "task_queue": entry.task_queue,
-        "priority": entry.priority or Priority.default,
-        **policy.undo_options,
-        **entry.contract.undo_options,
-    }
+    options = merged(
+        {"task_queue": entry.task_queue, "priority": entry.priority or Priority.default},
+        policy.undo_options,
+        entry.contract.undo_options,
+    )
     if left is not None:
         whole = options.get("schedule_to_close_timeout")
         options["schedule_to_close_timeout"] = left if whole is None else min(whole, left)

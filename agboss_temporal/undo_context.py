@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Final, Literal, TypeVar, get_args, overload
 
 import temporalio.activity
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
     PayloadConverter,
@@ -15,11 +15,15 @@ from temporalio.converter import (
     transfer_type_convertible,
 )
 
+from agboss_temporal.core import reading
 from agboss_temporal.core.errors import RecordError
 
 T = TypeVar("T")
 
 Outcome = Literal["completed", "unknown"]
+
+_text: Final = reading.of(str)
+_maybe: Final = reading.of(str, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,24 +147,39 @@ class UndoContext:
         """Read the wire form.
 
         Raises:
-            RecordError: It is of a version that this code cannot read.
+            RecordError: It is not a context, or of a version that this code cannot read.
         """
-        if data.get("version") != 1:
-            raise RecordError(f"undo context of version {data.get('version')!r}; this code reads 1")
-        reason = data.get("reason") or {}
-        result = data.get("result")
-        return cls(
-            key=str(data["key"]),
-            action=str(data["action"]),
-            outcome=cast(Outcome, data["outcome"]),
-            reason=UndoReason(
-                trigger=str(reason.get("trigger", "")),
-                error_type=reason.get("error_type"),
-                message=reason.get("message"),
-            ),
-            args=[ParseDict(p, Payload()) for p in data.get("args", ())],
-            result=None if result is None else ParseDict(result, Payload()),
-        )
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if version != 1:
+            raise RecordError(f"undo context of version {version!r}; this code reads 1")
+        try:
+            return cls(**_fields(data))
+        except (KeyError, TypeError, ValueError, ParseError) as err:
+            raise RecordError(f"not an undo context: {type(err).__name__}: {err}") from err
+
+
+def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    reason = reading.of(Mapping)(data.get("reason") or {})
+    outcome = data["outcome"]
+    if outcome not in get_args(Outcome):
+        raise ValueError(f"outcome {outcome!r}")
+    result = data.get("result")
+    return {
+        "key": _text(data["key"]),
+        "action": _text(data["action"]),
+        "outcome": outcome,
+        "reason": UndoReason(
+            trigger=_text(reason.get("trigger", "")),
+            error_type=_maybe(reason.get("error_type")),
+            message=_maybe(reason.get("message")),
+        ),
+        "args": [_payload(p) for p in reading.of(list, tuple)(data.get("args", ()))],
+        "result": None if result is None else _payload(result),
+    }
+
+
+def _payload(data: Any) -> Payload:
+    return ParseDict(reading.of(Mapping)(data), Payload())
 
 
 def wire_size(args: Sequence[Payload], result: Payload | None) -> int:

@@ -146,9 +146,10 @@ class Ledger:
         Raises:
             IllegalTransitionError: There is an entry with its key; nothing was changed.
         """
-        rival = self._by_key.setdefault(entry.key, entry)
-        if rival is not entry or entry.key in self._pending:
+        rival = self._by_key.get(entry.key)
+        if rival is not None:
             raise IllegalTransitionError(entry.key, rival.state, "begin")
+        self._by_key[entry.key] = entry
         self.entries.append(entry)
         self._pending[entry.key] = entry
         return entry

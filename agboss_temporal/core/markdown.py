@@ -27,10 +27,12 @@ def details(report: CompensationReport) -> str:
     hidden = _hidden(report.entries, report.omitted)
     if hidden:
         lines += ["", f"and {hidden} more"]
-    if report.in_doubt:
-        names = [f"{_cell(d.name)} ({_cell(d.kind)})" for d in report.in_doubt[:MAX_ROWS]]
-        more = _hidden(report.in_doubt, report.omitted_in_doubt)
-        lines += ["", "In doubt: " + ", ".join(names) + (f" and {more} more" if more else "")]
+    doubts = [f"{_cell(d.name)} ({_cell(d.kind)})" for d in report.in_doubt[:MAX_ROWS]]
+    hidden = _hidden(report.in_doubt, report.omitted_in_doubt)
+    if hidden:
+        doubts.append(f"and {hidden} more")
+    if doubts:
+        lines += ["", f"In doubt: {', '.join(doubts)}"]
     return "\n".join(lines)
 
 

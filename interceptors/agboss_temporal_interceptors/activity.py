@@ -79,4 +79,5 @@ def _identity(payload: Any) -> idempotency.ActivityIdentity:
         workflow_id=info.workflow_id or "",
         key=record.key,
         role=record.role,
+        undoes_nothing=record.undoes == "",
     )

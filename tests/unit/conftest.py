@@ -20,8 +20,9 @@ settings.load_profile("unit")
 
 @pytest.fixture(autouse=True)
 def _own_registry() -> Iterator[None]:
-    """Give the process its contracts back after a test, so that no test knows another's."""
+    """Begin with no contracts, and give the process its own back after the test."""
     before = dict(registry._contracts)
+    registry._contracts.clear()
     yield
     registry._contracts.clear()
     registry._contracts.update(before)

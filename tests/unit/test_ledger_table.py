@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -69,11 +70,10 @@ def entry_in(state: State) -> tuple[Ledger, Entry]:
                 waiting.append(target)
     ledger = Ledger()
     entry = ledger.begin(Entry("k-1", CONTRACT, 1))
+    entry.sequence = 7
+    entry.raw, entry.value, entry.args = b"raw", object(), (b"arg",)
     for step in paths[state]:
         ledger.move(entry, step)
-    entry.sequence = 7
-    if state in (State.OPEN, State.IN_DOUBT, State.UNDOING):
-        entry.raw, entry.value, entry.args = b"raw", object(), (b"arg",)
     return ledger, entry
 
 
@@ -128,7 +128,7 @@ def test_an_illegal_completion_or_doubt_takes_no_sequence_number() -> None:
 def test_verdicts_are_the_final_states_of_a_planned_entry() -> None:
     others = {State.SEALED, State.NO_EFFECT}
     assert {s.value for s in FINALS if s not in others} == VERDICTS
-    assert UNFINISHED == VERDICTS - {"undone", "irreversible"}
+    assert VERDICTS - {"undone", "irreversible"} == UNFINISHED
 
 
 @given(units, units)
@@ -155,3 +155,18 @@ def test_a_committer_seals_along_its_own_path_only(where: list[Any], unit: Any) 
     assert ledger.seal("bill", unit) == []
     assert ledger.seal("ship", unit) == expected
     assert [e for e in entries if e.state is State.SEALED] == expected
+
+
+def test_a_key_is_entered_once() -> None:
+    ledger, entry = entry_in(State.UNDONE)
+    before = snapshot(ledger, entry)
+    for again in (entry, Entry("k-1", CONTRACT, 2)):
+        with pytest.raises(IllegalTransitionError, match="k-1"):
+            ledger.begin(again)
+    assert snapshot(ledger, entry) == before
+
+
+def test_the_refusal_of_a_move_survives_pickling() -> None:
+    error = pickle.loads(pickle.dumps(IllegalTransitionError("k-1", State.OPEN, Step.COMPLETE)))
+    assert (error.key, error.state, error.step) == ("k-1", State.OPEN, Step.COMPLETE)
+    assert str(error) == str(IllegalTransitionError("k-1", State.OPEN, Step.COMPLETE))
