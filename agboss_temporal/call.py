@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from agboss_temporal.core.contract import Contract
@@ -22,12 +22,16 @@ class Call:
         unit: The unit in which it was started.
         undoes: The entry that it undoes, if the workflow's code called an undo.
         is_undo: Whether it is an undo, also where it is not known of what.
+        cancel_asked: Whether the call is to be cancelled.
+        cancel_sent: Whether the server has been asked to.
         settled: Whether the event that settles it has been applied.
     """
 
     __slots__ = (
         "_cancel",
+        "_cancel_wanted",
         "_waiter",
+        "cancel_asked",
         "cancel_sent",
         "commits",
         "contract",
@@ -62,17 +66,22 @@ class Call:
         self.is_undo = undoes is not None
         self.raw: Any = None
         self.settled = False
+        self.cancel_asked = False
         self.cancel_sent = False
+        self._cancel_wanted = False
         self._cancel: Callable[[], object] | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     def cancellable(self, cancel: Callable[[], object]) -> None:
-        """Say how the call is asked to cancel."""
+        """Say how the call is asked to cancel; it is, if that was wanted while it was starting."""
         self._cancel = cancel
+        if self._cancel_wanted:
+            self.ask_to_cancel()
 
     def ask_to_cancel(self) -> None:
-        """Ask the server once to cancel the call."""
-        if not self.settled and not self.cancel_sent and self._cancel is not None:
+        """Ask the server once to cancel the call, as soon as it has been started."""
+        self._cancel_wanted = True
+        if not self.settled and not self.cancel_asked and self._cancel is not None:
             self._cancel()
 
     def settlement(self) -> asyncio.Future[None]:
@@ -89,10 +98,11 @@ class Call:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def is_of(self, action: str) -> bool:
-        """Tell whether it is an execution of an action, or an undo of one."""
+    def concerns(self, action: str, committers: Container[str]) -> bool:
+        """Tell whether it executes an action, undoes one of its executions, or commits them."""
         entry = self.entry or self.undoes
-        return entry is not None and entry.contract.action == action
+        executes = entry is not None and entry.contract.action == action
+        return executes or self.commits in committers
 
 
 async def settle(calls: Iterable[Call]) -> None:

@@ -133,11 +133,17 @@ class Run:
         call.settle()
 
     def calls_within(self, unit: UnitPath, only: str | None = None) -> list[Call]:
-        """List the calls in flight under a unit, oldest first, or only those of one action."""
+        """List the calls in flight under a unit, oldest first.
+
+        Args:
+            unit: The unit.
+            only: Only those that execute, undo or commit this action.
+        """
+        committers = [c.committer for c in self.contracts if c.action == only and c.committer]
         return [
             c
             for c in self._calls.values()
-            if c.unit[: len(unit)] == unit and (only is None or c.is_of(only))
+            if c.unit[: len(unit)] == unit and (only is None or c.concerns(only, committers))
         ]
 
     def completed(self, call: Call) -> None:
@@ -188,6 +194,11 @@ class Run:
         self.settle(call)
 
     # -- unwinding
+
+    async def idle(self) -> None:
+        """Wait until no unwind is at work."""
+        async with self.lock:
+            pass
 
     def close_unit(self, unit: UnitPath) -> None:
         """Refuse new named calls in a unit from now on."""

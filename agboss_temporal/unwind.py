@@ -96,22 +96,15 @@ async def unwind(
 async def compensate_now(run: Run, only: str | None) -> CompensationReport:
     """Do what ``compensate()`` promises."""
     record, cancelled = await protected(unwind(run, Why(EXPLICIT), only=only))
-    failed = any(p.verdict not in ("undone", "irreversible") for p in record.plan)
-    if cancelled and failed:
-        _cancel_again()
-    if failed:
-        raise CompensationFailedError(run.report())
+    failed = None
+    if any(p.verdict not in ("undone", "irreversible") for p in record.plan):
+        failed = CompensationFailedError(run.report())
     if cancelled:
-        raise asyncio.CancelledError
+        # The run's end, or whoever cancelled, comes first; what was left behind is in the report.
+        raise asyncio.CancelledError from failed
+    if failed is not None:
+        raise failed
     return run.report()
-
-
-def _cancel_again() -> None:
-    """Let the next await of this task see the cancel that came while it could not be obeyed."""
-    task = asyncio.current_task()
-    if task is not None:
-        task.uncancel()
-        task.cancel()
 
 
 def needed(run: Run) -> bool:

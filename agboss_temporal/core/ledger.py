@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -94,6 +95,7 @@ class Entry:
         raw: The recorded result payload, opaque here; ``None`` if there is none.
         value: The object that the workflow was given for it.
         args: The recorded argument payloads, kept only where the undo needs them.
+        fingerprint: Of what its undo would be given, once the payloads are let go.
         doubt: Why its outcome is unknown.
         task_queue: The queue it was scheduled on, if not the run's own.
         priority: The priority it was scheduled with.
@@ -108,6 +110,7 @@ class Entry:
     raw: Any = None
     value: Any = None
     args: tuple[Any, ...] = ()
+    fingerprint: bytes = b""
     doubt: str | None = None
     task_queue: str | None = None
     priority: Any = None
@@ -166,6 +169,7 @@ class Ledger:
         entry.state = target
         if target not in _PENDING:
             del self._pending[entry.key]
+            entry.fingerprint = fingerprint(undo_payloads(entry))
             entry.value = entry.raw = None
             entry.args = ()
 
@@ -240,6 +244,23 @@ class Ledger:
     def _next(self) -> int:
         self._sequence += 1
         return self._sequence
+
+
+def undo_payloads(entry: Entry) -> tuple[Any, ...]:
+    """Return the recorded payloads that an undo of an entry is given, or that stand for it."""
+    if entry.contract.undo_input == "args":
+        return entry.args
+    return () if entry.raw is None else (entry.raw,)
+
+
+def fingerprint(payloads: Iterable[Any]) -> bytes:
+    """Tell payloads apart without keeping them; empty for none."""
+    found = hashlib.sha256()
+    empty = True
+    for payload in payloads:
+        empty = False
+        found.update(payload.SerializeToString())
+    return b"" if empty else found.digest()[:16]
 
 
 def within(inner: UnitPath, outer: UnitPath) -> bool:

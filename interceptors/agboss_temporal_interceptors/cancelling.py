@@ -34,12 +34,17 @@ class Canceller:
         """Replace the handle's ``cancel`` by one that lets the call settle.
 
         Returning ``False`` from it tells asyncio that the handle was not cancelled, so that the
-        awaiting task itself is, as soon as the handle settles. A cancel that comes again is
-        obeyed at once: the awaiter is let go, and the call settles without it. So is a cancel
+        awaiting task itself is, as soon as the handle settles. A cancel that comes again, on a
+        later turn, is obeyed at once: the awaiter is let go, and the call settles without it. So
+        is a cancel
         after which the loop does not come to rest: a level-triggered scope that waits, turn by
         turn, for its task to end.
         """
         send = handle.cancel
+
+        def send_once(msg: Any | None) -> None:
+            call.cancel_sent = True
+            send(msg)
 
         def release_soon() -> None:
             # Behind the handle's own step, which sends the request to the server.
@@ -50,9 +55,9 @@ class Canceller:
                 return False
             if call.cancel_sent:
                 self._enqueue(call, release_soon, loop)
-            else:
-                call.cancel_sent = True
-                self._enqueue(call, lambda: send(msg), loop)
+            elif not call.cancel_asked:
+                call.cancel_asked = True
+                self._enqueue(call, lambda: send_once(msg), loop)
                 self._watch(observation.release, loop)
             return False
 

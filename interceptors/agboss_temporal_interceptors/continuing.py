@@ -20,12 +20,10 @@ MAX_CARRIED_BYTES: Final = 40 * 1024
 
 
 async def settle_closed(run: Run) -> None:
-    """Settle what still runs; named calls that are started meanwhile are refused."""
+    """Settle what still runs; named calls that are started from now on are refused."""
     run.close_unit(())
-    try:
+    async with run.lock:
         await settle(run.calls_within(()))
-    finally:
-        run.reopen_unit(())
 
 
 def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
@@ -66,7 +64,9 @@ def adopt(run: Run, info: workflow.Info) -> None:
         return
     if carry.written_by(payload.data) != info.continued_run_id:
         return
-    for number, each in enumerate(carry.decode(payload.data)):
+    carried = carry.decode(payload.data)
+    # Ordinals below those of this run's own calls: what was carried was started before.
+    for number, each in enumerate(carried, -len(carried)):
         contract = run.contracts.get(each.contract.kind, each.contract.action) or each.contract
         entry = Entry(key=each.key, contract=contract, ordinal=number)
         entry.task_queue = each.task_queue

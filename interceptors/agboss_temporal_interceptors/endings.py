@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import CancelledError, is_cancelled_exception
@@ -20,8 +20,6 @@ from agboss_temporal.run import UNWIND_PATCH, Run
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
 from agboss_temporal_interceptors.continuing import put_into_memo, settle_closed
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,14 @@ class Endings:
     async def of_run(self, body: Coroutine[Any, Any, Any]) -> Any:
         """Await the run method and end the run as its outcome says."""
         try:
-            result = await self._or_continue(body)
+            result = await body
+        except workflow.ContinueAsNewError:
+            probe_eviction()
+            await self._close_instead()
+            await self._settle_to_continue()
+            await self._close_instead()
+            self._hand_over()
+            raise
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
             ending = classify(err, self._run)
@@ -65,9 +70,17 @@ class Endings:
         return await self._returned(result)
 
     async def of_signal(self, body: Coroutine[Any, Any, None]) -> None:
-        """Await a signal handler; a failure of it ends the run."""
+        """Await a signal handler; a failure of it ends the run, and so does continuing as new."""
         try:
-            await self._or_continue(body)
+            await body
+        except workflow.ContinueAsNewError:
+            probe_eviction()
+            if self._ending is None:
+                await self._settle_to_continue()
+            if self._ending is not None:
+                return
+            self._hand_over()
+            raise
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
             ending = classify(err, self._run)
@@ -83,24 +96,20 @@ class Endings:
                 raise
             raise final from _cause_of(final, ending)
 
-    async def _or_continue(self, body: Coroutine[Any, Any, T]) -> T:
-        """Await code that may continue as new; what is open then goes along.
+    async def _settle_to_continue(self) -> None:
+        """Let what still runs settle before the run continues as new.
 
-        A cancel that comes while running actions settle is not lost: the run is cancelled and
-        unwinds instead.
+        A cancel that comes meanwhile is not lost: the run is cancelled and unwinds instead.
         """
-        try:
-            return await body
-        except workflow.ContinueAsNewError:
-            probe_eviction()
-            run, cancelled = self._run, False
-            if run.continuing is not None and run.calls_within(()):
-                _, cancelled = await protected(settle_closed(run))
+        run = self._run
+        if run.calls_within(()) or run.lock.locked():
+            _, cancelled = await protected(settle_closed(run))
             if cancelled:
-                raise asyncio.CancelledError from None
-            if run.continuing is not None:
-                put_into_memo(run, run.continuing)
-            raise
+                await self.of_run(_cancelled())
+
+    def _hand_over(self) -> None:
+        if self._run.continuing is not None:
+            put_into_memo(self._run, self._run.continuing)
 
     async def _close_instead(self) -> None:
         """If a signal handler is ending the run already, wait for it and end as it says."""
@@ -123,6 +132,7 @@ class Endings:
         run = self._run
         self._ending = run.loop.create_future()
         run.also_failed += [error_type(e) for e in ending.others]
+        await self._quiet()
         if self._unwinds(ending.why.trigger):
             await protected(unwind(run, ending.why))
         self._close()
@@ -133,8 +143,15 @@ class Endings:
         self._ending.set_result(final)
         return final
 
+    async def _quiet(self) -> None:
+        """Let an unwind that is at work end, and let no named call start before the run closes."""
+        self._run.close_unit(())
+        if self._run.lock.locked():
+            await protected(self._run.idle())
+
     async def _returned(self, result: Any) -> Any:
         run = self._run
+        await self._quiet()
         if run.policy is not None and run.policy.uncommitted == "fail":
             uncommitted = _uncommitted(run)
             if uncommitted and workflow.patched(UNWIND_PATCH):
@@ -173,6 +190,10 @@ class Endings:
         if policy is None or trigger not in policy.triggers or not needed(self._run):
             return False
         return workflow.patched(UNWIND_PATCH)
+
+
+async def _cancelled() -> None:
+    raise asyncio.CancelledError
 
 
 def classify(error: BaseException, run: Run) -> Ending | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from temporalio import workflow
 
-from agboss_temporal.core.ledger import Entry, State
+from agboss_temporal.core.ledger import Entry, State, fingerprint, undo_payloads
 from agboss_temporal.run import Run
 
 
@@ -17,29 +17,26 @@ def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
     Returns:
         The entry whose returned object the call was given, else the one whose recorded payload
         it equals, else the only open one with that undo. ``None`` if that leaves several, or
-        none: repeating an idempotent undo is safer than losing one.
+        none, or if the call repeats what closed another entry: repeating an idempotent undo is
+        safer than losing one.
     """
     candidates = [
         e
         for e in run.ledger.pending()
         if e.contract.undo == undo and e.state in (State.OPEN, State.IN_DOUBT)
     ]
-    if len(candidates) > 1:
-        same = [e for e in candidates if _is_given(e, args)]
-        candidates = same if len(same) == 1 else _equal(candidates, args) or candidates
+    same = [e for e in candidates if _is_given(e, args)]
+    if len(same) == 1 or not candidates:
+        return same[0] if same else None
+    given = fingerprint(workflow.payload_converter().to_payloads(args)) if args else b""
+    equal = [e for e in candidates if given and given == fingerprint(undo_payloads(e))]
+    if len(equal) == 1:
+        return equal[0]
+    if not equal and given and _closed_before(run, undo, given):
+        return None
     if len(candidates) == 1:
         return candidates[0]
-    if candidates:
-        workflow.logger.warning(
-            "a call of undo %s fits %d open actions and closes none of them; they will be undone "
-            "again at the latest when the run ends. Give it the object that the action returned",
-            undo,
-            len(candidates),
-        )
-        workflow.metric_meter().create_counter(
-            "agboss_compensation_ambiguous_undos",
-            "Explicit calls of an undo that could not be told to close an action.",
-        ).add(1, {"undo": undo})
+    _warn_of_ambiguity(undo, len(equal or candidates))
     return None
 
 
@@ -47,12 +44,19 @@ def _is_given(entry: Entry, args: Sequence[Any]) -> bool:
     return entry.value is not None and any(arg is entry.value for arg in args)
 
 
-def _equal(candidates: list[Entry], args: Sequence[Any]) -> list[Entry]:
-    given = [p.SerializeToString() for p in workflow.payload_converter().to_payloads(args)]
-    return [e for e in candidates if given and given == _recorded(e)]
+def _closed_before(run: Run, undo: str, given: bytes) -> bool:
+    """Tell whether the call is given what belongs to an entry that is undone or sealed."""
+    return any(e.contract.undo == undo and e.fingerprint == given for e in run.ledger)
 
 
-def _recorded(entry: Entry) -> list[bytes]:
-    if entry.contract.undo_input == "args":
-        return [payload.SerializeToString() for payload in entry.args]
-    return [] if entry.raw is None else [entry.raw.SerializeToString()]
+def _warn_of_ambiguity(undo: str, count: int) -> None:
+    workflow.logger.warning(
+        "a call of undo %s fits %d open actions and closes none of them; they will be undone "
+        "again at the latest when the run ends. Give it the object that the action returned",
+        undo,
+        count,
+    )
+    workflow.metric_meter().create_counter(
+        "agboss_compensation_ambiguous_undos",
+        "Explicit calls of an undo that could not be told to close an action.",
+    ).add(1, {"undo": undo})

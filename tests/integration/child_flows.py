@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ChildWorkflowError
+from temporalio.exceptions import ApplicationError, ChildWorkflowError
 
 from agboss_temporal import CompensatedWorkflow, action
 from tests.support.acts import Receipt, refund
@@ -87,6 +87,13 @@ class Parent(CompensatedWorkflow):
         await workflow.start_child_workflow(Known.run, "wait", id=self.child_id())
         await workflow.wait_condition(lambda: self.fail)
         await explode()
+
+    async def child_is_starting(self) -> None:
+        self.task = asyncio.create_task(
+            workflow.execute_child_workflow(Known.run, "wait", id=self.child_id())
+        )
+        await asyncio.sleep(0)
+        raise ApplicationError("before the child has started", type="TooSoon")
 
     async def action_child_runs(self) -> None:
         await workflow.execute_child_workflow(BookTrip.run, "wait", id=self.child_id())

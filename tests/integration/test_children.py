@@ -90,6 +90,13 @@ async def test_e1_a_running_child_unwinds_before_its_parent(harness: Harness) ->
     assert isinstance(done.error, ActivityError)
 
 
+async def test_c3_a_child_whose_start_is_pending_unwinds_too(harness: Harness) -> None:
+    done, child = await family(harness, "child_is_starting")
+    assert done.status == "FAILED"
+    assert child in ([], ["charge:child", "refund:child"])
+    assert done.world == ["charge:parent", "refund:parent"]
+
+
 async def test_e1_a_cancel_reaches_the_child_action_and_waits_for_it(harness: Harness) -> None:
     async def cancel(handle: Handle) -> None:
         await until_did(child_of(harness, handle), "charge:trip")
