@@ -58,14 +58,15 @@ class Observation:
 
     Args:
         handle: The SDK's handle.
-        on_success: Called with the decoded result.
+        on_success: Called with the decoded result; may return an error that whoever awaits the
+            handle is given instead.
         on_failure: Called with the error.
     """
 
     def __init__(
         self,
         handle: Any,
-        on_success: Callable[[Any], None],
+        on_success: Callable[[Any], BaseException | None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
         self._handle = handle
@@ -94,9 +95,14 @@ class Observation:
         future.set_exception(CancelledError("Cancelled"))
 
     def _succeeded(self, result: Any) -> None:
-        self._on_success(result)
-        if not self._released:
+        instead = self._on_success(result)
+        if self._released:
+            return
+        if instead is None:
             self._resolve_success(result)
+        else:
+            self._handle.add_done_callback(_retrieve)
+            self._resolve_failure(instead)
 
     def _failed(self, error: BaseException) -> None:
         self._on_failure(error)

@@ -78,6 +78,11 @@ class Call:
         if self._cancel_wanted:
             self.ask_to_cancel()
 
+    @property
+    def withdrawn(self) -> bool:
+        """Whether an unwind has asked it to cancel: its success is about to be undone."""
+        return self._cancel_wanted and self.entry is not None
+
     def ask_to_cancel(self) -> None:
         """Ask the server once to cancel the call, as soon as it has been started."""
         self._cancel_wanted = True

@@ -28,6 +28,9 @@ INSTALLED: Final = "__agboss_temporal_installed"
 UNWIND_PATCH: Final = "agboss-unwind-1"
 """Id of the marker with which a run's own unwind begins."""
 
+CONTINUE_PATCH: Final = "agboss-continue-1"
+"""Id of the marker with which a run that continues as new lets running calls settle."""
+
 _ON_LOOP: Final = "__agboss_temporal_run"
 
 
@@ -189,8 +192,7 @@ class Run:
         if call.commits is not None and doubt is not None:
             self.ledger.committers_in_doubt.append(CommitterInDoubt(call.key, call.commits, doubt))
         if call.undoes is not None and call.undoes.state is State.UNDOING:
-            known = call.undoes.doubt is None
-            self.ledger.move(call.undoes, Step.REOPEN if known else Step.REOPEN_IN_DOUBT)
+            self.ledger.reopen(call.undoes)
         self.settle(call)
 
     # -- unwinding

@@ -97,6 +97,7 @@ class Entry:
         args: The recorded argument payloads, kept only where the undo needs them.
         fingerprint: Of what its undo would be given, once the payloads are let go.
         doubt: Why its outcome is unknown.
+        committed: Whether its committer completed while it was being undone.
         task_queue: The queue it was scheduled on, if not the run's own.
         priority: The priority it was scheduled with.
     """
@@ -112,6 +113,7 @@ class Entry:
     args: tuple[Any, ...] = ()
     fingerprint: bytes = b""
     doubt: str | None = None
+    committed: bool = False
     task_queue: str | None = None
     priority: Any = None
 
@@ -196,9 +198,20 @@ class Ledger:
             The entries that it sealed: those that name it, in its own unit, in one that encloses
             it or in one inside it.
         """
-        return self._seal(
-            lambda entry: entry.contract.committer == committer and related(entry.unit, unit)
-        )
+
+        def named(entry: Entry) -> bool:
+            return entry.contract.committer == committer and related(entry.unit, unit)
+
+        for entry in self._pending.values():
+            if entry.state is State.UNDOING and named(entry):
+                entry.committed = True
+        return self._seal(named)
+
+    def reopen(self, entry: Entry) -> None:
+        """Record that an undo did not take place; what was committed meanwhile is sealed."""
+        self.move(entry, Step.REOPEN if entry.doubt is None else Step.REOPEN_IN_DOUBT)
+        if entry.committed:
+            self.move(entry, Step.SEAL)
 
     def finish(self) -> list[Entry]:
         """Seal everything that is still open, as a normal return does."""

@@ -9,7 +9,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.common import Priority
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import StartActivityInput, StartChildWorkflowInput
 
 from agboss_temporal import _compat
@@ -177,10 +177,11 @@ class Recorder:
         loop = run.loop
         sent_at = _compat.history_length(loop)
 
-        def succeeded(value: Any) -> None:
+        def succeeded(value: Any) -> BaseException | None:
             if call.entry is not None:
                 call.entry.value = value
             run.completed(call)
+            return CancelledError("Cancelled") if call.withdrawn else None
 
         def failed(error: BaseException) -> None:
             doubt = outcomes.doubt(

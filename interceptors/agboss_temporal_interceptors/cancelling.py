@@ -9,7 +9,7 @@ from typing import Any, Final
 from agboss_temporal import _compat
 from agboss_temporal.call import Call
 
-RESTLESS_TURNS: Final = 50
+RESTLESS_TURNS: Final = 1000
 """How many turns of the loop without a pause tell that somebody waits for a cancel to be obeyed."""
 
 

@@ -16,7 +16,7 @@ from agboss_temporal.exceptions import (
     LimitExceededError,
     UncommittedActionError,
 )
-from agboss_temporal.run import UNWIND_PATCH, Run
+from agboss_temporal.run import CONTINUE_PATCH, UNWIND_PATCH, Run
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
 from agboss_temporal_interceptors.continuing import put_into_memo, settle_closed
@@ -102,7 +102,8 @@ class Endings:
         A cancel that comes meanwhile is not lost: the run is cancelled and unwinds instead.
         """
         run = self._run
-        if run.calls_within(()) or run.lock.locked():
+        runs_on = bool(run.calls_within(())) and workflow.patched(CONTINUE_PATCH)
+        if runs_on or run.lock.locked():
             _, cancelled = await protected(settle_closed(run))
             if cancelled:
                 await self.of_run(_cancelled())

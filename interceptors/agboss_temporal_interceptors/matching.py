@@ -41,7 +41,7 @@ def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
 
 
 def _is_given(entry: Entry, args: Sequence[Any]) -> bool:
-    return entry.value is not None and any(arg is entry.value for arg in args)
+    return entry.value is not None and len(args) == 1 and args[0] is entry.value
 
 
 def _closed_before(run: Run, undo: str, given: bytes) -> bool:

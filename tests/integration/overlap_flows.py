@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
@@ -116,6 +117,22 @@ class Overlap(CompensatedWorkflow):
         except* ActivityError:
             pass
         await note("after the group")
+
+    async def awaits_what_a_handler_undoes(self) -> str:
+        receipt = await charge("m", workflow.info().workflow_id)
+        await note(f"delivered, paid by {receipt.item}")
+        return "built on what was undone"
+
+    async def commits_during_a_failing_undo(self) -> str:
+        receipt = await reserve("broken")
+        undo = asyncio.create_task(release(receipt, start_to_close_timeout=timedelta(seconds=5)))
+        await asyncio.sleep(0)
+        await ship("broken")
+        try:
+            await undo
+        except ActivityError:
+            await note("not released, but shipped")
+        return "committed"
 
     async def acts_after_the_unwind(self) -> None:
         await charge("a")

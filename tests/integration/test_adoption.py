@@ -64,6 +64,21 @@ async def test_e9_failed_runs_from_before_the_plugin_replay(harness: Harness) ->
     assert not [e for e in WORLD.of(handle.id) if e.startswith("refund")]
 
 
+async def test_e9_runs_that_continued_as_new_before_the_plugin_replay(harness: Harness) -> None:
+    async with harness.worker([flows.PlainRenews], client=harness.plain) as queue:
+        handle = await harness.plain.start_workflow(
+            flows.PlainRenews.run, id=f"before-{queue}", task_queue=queue
+        )
+        assert await handle.result() == "second"
+        WORLD.gate(handle.id).set()
+        first = harness.plain.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+        history = await first.fetch_history()
+    assert names(history.events)[-1] == "WorkflowExecutionContinuedAsNew"
+    await Replayer(
+        workflows=[flows.RecordedRenews], plugins=[CompensationPlugin()]
+    ).replay_workflow(history)
+
+
 async def test_a_declaration_added_while_a_run_is_open(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

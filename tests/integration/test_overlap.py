@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, CancelledError
 
 from tests.integration.overlap_flows import Overlap
 from tests.support.acts import WORLD
@@ -103,6 +103,35 @@ async def test_a_timeout_around_compensate_leaves_no_stray_cancel(
     assert done.result == ["timeout"]
     assert done.world[-1] == "note:not cancelled"
     assert done.report.status == ("failed" if broken else "completed")
+
+
+async def test_what_an_unwind_withdraws_is_not_given_to_its_awaiter(harness: Harness) -> None:
+    async def undo_it(handle: Handle) -> None:
+        await until_did(handle, f"at:{handle.id}")
+        await handle.signal("undo")
+        await until_event(handle, "ActivityTaskCancelRequested")
+        WORLD.gate(handle.id).set()
+
+    done = await harness.run(Overlap, "awaits_what_a_handler_undoes", meanwhile=undo_it)
+    assert effects(done.world) == ["charge:m", "refund:m"]
+    assert isinstance(done.error, CancelledError)
+
+
+async def test_a_committer_that_completes_during_a_failing_undo_seals(harness: Harness) -> None:
+    WORLD.broken.add("broken")
+    WORLD.gate("release:broken")
+    try:
+        async with harness.worker([Overlap]) as queue:
+            handle = await harness.start(queue, Overlap.run, "commits_during_a_failing_undo")
+            await until_did(handle, "at:release:broken")
+            await until_did(handle, "ship:broken")
+            await until_event(handle, "WorkflowTaskCompleted", 3)
+            WORLD.gates.pop("release:broken").set()
+            done = await harness.finish(handle)
+    finally:
+        WORLD.broken.discard("broken")
+    assert done.result == "committed"
+    assert done.report.status == "none"
 
 
 async def test_two_awaiters_of_one_call_both_see_it_settle(harness: Harness) -> None:

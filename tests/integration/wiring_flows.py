@@ -109,6 +109,34 @@ class RecordedWaits(CompensatedWorkflow):
         self.go = True
 
 
+@workflow.defn(name="Renews")
+class PlainRenews:
+    """Continues as new while an action runs."""
+
+    @workflow.run
+    async def run(self, generation: int = 0) -> str:
+        if generation:
+            return "second"
+        await charge("a")
+        gate = workflow.info().workflow_id
+        self.handle = workflow.start_activity("charge", args=["b", gate], **ONCE)
+        await note("x")
+        workflow.continue_as_new(1)
+
+
+@workflow.defn(name="Renews")
+class RecordedRenews(CompensatedWorkflow):
+    @workflow.run
+    async def run(self, generation: int = 0) -> str:
+        if generation:
+            return "second"
+        await charge("a")
+        gate = workflow.info().workflow_id
+        self.handle = workflow.start_activity("charge", args=["b", gate], **ONCE)
+        await note("x")
+        workflow.continue_as_new(1)
+
+
 @workflow.defn
 class CallsLate(CompensatedWorkflow):
     """Calls an activity that is declared only while the run is open."""

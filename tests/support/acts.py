@@ -57,6 +57,8 @@ async def _at_gate(gate: str | None) -> None:
 
 @activity.defn
 async def release(receipt: Receipt) -> None:
+    gate = f"release:{receipt.item}"
+    await _at_gate(gate if gate in WORLD.gates else None)
     if receipt.item in WORLD.broken:
         raise ApplicationError("cannot release", type="ReleaseBroken", non_retryable=True)
     WORLD.did(f"release:{receipt.item}")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import get_args
 
 from hypothesis import strategies as st
+from temporalio.api.common.v1 import Payload
 
 from agboss_temporal.core.contract import Contract, OnUnknown
 from agboss_temporal.core.report import (
@@ -124,3 +125,11 @@ _committing_undos = st.builds(
 records = st.one_of(
     _forward, _committers, _planned_undos, _explicit_undos, _lost_undos, _committing_undos
 )
+
+
+def payload(data: bytes) -> Payload:
+    """Make a recorded payload."""
+    return Payload(metadata={"encoding": b"binary/plain"}, data=data)
+
+
+payloads = st.builds(payload, st.binary(max_size=2))

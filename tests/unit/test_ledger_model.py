@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.errors import IllegalTransitionError
 from agboss_temporal.core.ledger import Entry, Ledger, Step
-from tests.unit.strategies import DOUBTS, contracts, units
+from tests.unit.strategies import DOUBTS, contracts, payloads, units
 from tests.unit.test_ledger_table import MEANING
 
 
@@ -53,7 +53,7 @@ class LedgerModel(RuleBasedStateMachine):
         self.rows.append(Row(f"k-{number}", contract, unit))
         return self.ledger.begin(Entry(f"k-{number}", contract, number, unit=unit))
 
-    @rule(entry=entries, raw=st.none() | st.binary(max_size=2))
+    @rule(entry=entries, raw=st.none() | payloads)
     def complete(self, entry: Entry, raw: Any) -> None:
         if self.step(entry, "complete", lambda: self.ledger.complete(entry, raw)):
             assert entry.raw == raw

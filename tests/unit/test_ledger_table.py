@@ -18,11 +18,12 @@ from agboss_temporal.core.ledger import (
     Ledger,
     State,
     Step,
+    fingerprint,
     related,
     within,
 )
 from agboss_temporal.core.report import VERDICTS
-from tests.unit.strategies import units
+from tests.unit.strategies import payload, units
 
 MEANING = {
     "running": {"complete": "open", "doubt": "in_doubt", "dismiss": "no_effect"},
@@ -71,7 +72,7 @@ def entry_in(state: State) -> tuple[Ledger, Entry]:
     ledger = Ledger()
     entry = ledger.begin(Entry("k-1", CONTRACT, 1))
     entry.sequence = 7
-    entry.raw, entry.value, entry.args = b"raw", object(), (b"arg",)
+    entry.raw, entry.value, entry.args = payload(b"raw"), object(), (payload(b"arg"),)
     for step in paths[state]:
         ledger.move(entry, step)
     return ledger, entry
@@ -114,10 +115,10 @@ def test_an_illegal_completion_or_doubt_takes_no_sequence_number() -> None:
     ledger = Ledger()
     first = ledger.begin(Entry("k-1", CONTRACT, 1))
     second = ledger.begin(Entry("k-2", CONTRACT, 2))
-    ledger.complete(first, b"one")
+    ledger.complete(first, payload(b"one"))
     before = snapshot(ledger, first)
     with pytest.raises(IllegalTransitionError):
-        ledger.complete(first, b"two")
+        ledger.complete(first, payload(b"two"))
     with pytest.raises(IllegalTransitionError):
         ledger.doubt(first, "raised")
     assert snapshot(ledger, first) == before
@@ -170,3 +171,26 @@ def test_the_refusal_of_a_move_survives_pickling() -> None:
     error = pickle.loads(pickle.dumps(IllegalTransitionError("k-1", State.OPEN, Step.COMPLETE)))
     assert (error.key, error.state, error.step) == ("k-1", State.OPEN, Step.COMPLETE)
     assert str(error) == str(IllegalTransitionError("k-1", State.OPEN, Step.COMPLETE))
+
+
+def test_a_closed_entry_keeps_a_fingerprint_of_what_its_undo_would_be_given() -> None:
+    ledger = Ledger()
+    for number, data in enumerate((b"one", b"two", b"one"), 1):
+        entry = ledger.begin(Entry(f"k-{number}", CONTRACT, number))
+        ledger.complete(entry, payload(data))
+    ledger.finish()
+    one, two, again = (entry.fingerprint for entry in ledger)
+    assert one == again == fingerprint([payload(b"one")])
+    assert one != two
+    assert fingerprint([]) == b""
+
+
+def test_what_is_committed_while_it_is_undone_is_sealed_if_the_undo_fails() -> None:
+    ledger = Ledger()
+    contract = Contract("reserve", undo="release", committer="ship")
+    entry = ledger.begin(Entry("k-1", contract, 1))
+    ledger.complete(entry, None)
+    ledger.move(entry, Step.UNDO)
+    assert ledger.seal("ship", ()) == []
+    ledger.reopen(entry)
+    assert entry.state is State.SEALED
