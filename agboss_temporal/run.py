@@ -122,7 +122,7 @@ class Run:
     # -- calls
 
     def next_key(self) -> tuple[str, int]:
-        """Give the next call that the run starts its key and ordinal (see the README, Identity)."""
+        """Give the next call that the run starts its key and its ordinal among all calls."""
         self._ordinal += 1
         return f"{workflow.random_seed():x}-{self._ordinal}", self._ordinal
 

@@ -144,7 +144,10 @@ async def _execute(run: Run, record: Unwind, why: Why) -> None:
             summary = f"undo of {planned.entry.contract.action} {number}/{len(record.plan)}"
             reason = await undo(run, record, planned.entry, why, policy, left, summary)
             _close(run, planned, Step.SUCCEED if reason is None else Step.FAIL, reason)
-            stopped = reason is not None and policy.on_exhausted == "stop"
+            if reason is not None:
+                action = planned.entry.contract.action
+                workflow.logger.error("the undo of %s gave up: %s", action, reason)
+                stopped = policy.on_exhausted == "stop"
 
 
 def _close(run: Run, planned: Planned, step: Step, reason: str | None = None) -> None:

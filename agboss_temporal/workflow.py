@@ -58,8 +58,10 @@ def policy_fault(cls: type) -> str:
 async def compensate(action: Target | None = None) -> CompensationReport:
     """Undo what is open now, newest first, instead of waiting for the run's end.
 
-    What is undone here is not undone again by the run's own unwind. A cancel that arrives
-    meanwhile is delivered when the undos are done.
+    What is undone here is not undone again by the run's own unwind. Actions that still run are
+    asked to cancel and settle first; whoever awaits one of them sees its cancellation. A cancel of
+    the caller that arrives meanwhile is delivered when the undos are done, and comes before
+    `CompensationFailedError`; what was left behind is then in the report and in the run's end.
 
     Args:
         action: Undo only the executions of this action; by default all of the run's.

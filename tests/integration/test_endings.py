@@ -257,6 +257,13 @@ class TestFailingUndo:
         ]
         assert report.entries[1].reason == "ReleaseBroken"
 
+    async def test_f16_an_undo_that_gives_up_is_logged_once(
+        self, harness: Harness, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await harness.run(flows.UndoFails, "fail")
+        assert caplog.text.count("the undo of reserve gave up: ReleaseBroken") == 1
+        assert "cannot release" not in [r.message for r in caplog.records if "gave up" in r.message]
+
     async def test_f1_a_cancelled_run_with_a_failing_undo_fails(self, harness: Harness) -> None:
         done = await harness.run(flows.UndoFails, "cancel", meanwhile=cancel_in_timer)
         assert done.status == "FAILED"

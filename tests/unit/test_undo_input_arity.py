@@ -90,7 +90,7 @@ def test_it_fits(undo: Any, given: str) -> None:
 
 
 @pytest.mark.parametrize(("undo", "given", "takes", "count"), CLASHING, ids=ids)
-def test_it_does_not_fit_and_says_why(undo: Any, given: str, takes: int, count: int) -> None:
+def test_s7_it_does_not_fit_and_says_why(undo: Any, given: str, takes: int, count: int) -> None:
     with pytest.raises(ContractError) as refusal:
         mark(undo, given)
     [fault] = refusal.value.faults
