@@ -22,6 +22,7 @@ class Call:
         unit: The unit in which it was started.
         undoes: The entry that it undoes, if the workflow's code called an undo.
         is_undo: Whether it is an undo, also where it is not known of what.
+        left_alone: Whether no unwind cancels it or waits for it.
         cancel_asked: Whether the call is to be cancelled.
         cancel_sent: Whether the server has been asked to.
         settled: Whether the event that settles it has been applied.
@@ -38,6 +39,7 @@ class Call:
         "entry",
         "is_undo",
         "key",
+        "left_alone",
         "ordinal",
         "raw",
         "settled",
@@ -66,6 +68,7 @@ class Call:
         self.is_undo = undoes is not None
         self.raw: Any = None
         self.settled = False
+        self.left_alone = False
         self.cancel_asked = False
         self.cancel_sent = False
         self._cancel_wanted = False
@@ -77,6 +80,11 @@ class Call:
         self._cancel = cancel
         if self._cancel_wanted:
             self.ask_to_cancel()
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a contract names it; else it is a child that unwinds itself."""
+        return self.entry is not None or self.commits is not None or self.is_undo
 
     @property
     def withdrawn(self) -> bool:

@@ -136,7 +136,7 @@ class Run:
         call.settle()
 
     def calls_within(self, unit: UnitPath, only: str | None = None) -> list[Call]:
-        """List the calls in flight under a unit, oldest first.
+        """List the calls in flight under a unit that an unwind settles, oldest first.
 
         Args:
             unit: The unit.
@@ -146,7 +146,9 @@ class Run:
         return [
             c
             for c in self._calls.values()
-            if c.unit[: len(unit)] == unit and (only is None or c.concerns(only, committers))
+            if not c.left_alone
+            and c.unit[: len(unit)] == unit
+            and (only is None or c.concerns(only, committers))
         ]
 
     def completed(self, call: Call) -> None:

@@ -100,6 +100,7 @@ class Recorder:
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
         input.ret_type = self._capture(call, input.ret_type)
+        call.left_alone = abandoned
         run.track(call)
         try:
             handle = await proceed(input)

@@ -9,7 +9,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.common import Priority, RawValue
 from temporalio.worker import ContinueAsNewInput
 
-from agboss_temporal.call import settle
+from agboss_temporal.call import Call, settle
 from agboss_temporal.core import carry
 from agboss_temporal.core.ledger import Entry
 from agboss_temporal.exceptions import ConfigurationError
@@ -20,10 +20,15 @@ MAX_CARRIED_BYTES: Final = 40 * 1024
 
 
 async def settle_closed(run: Run) -> None:
-    """Settle what still runs; named calls that are started from now on are refused."""
+    """Settle the named calls that still run; further ones are refused from now on."""
     run.close_unit(())
     async with run.lock:
-        await settle(run.calls_within(()))
+        await settle(named_calls(run))
+
+
+def named_calls(run: Run) -> list[Call]:
+    """List the named calls in flight."""
+    return [call for call in run.calls_within(()) if call.is_named]
 
 
 def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
@@ -37,6 +42,11 @@ def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
         ConfigurationError: The open entries do not fit. The workflow task fails, nothing is
             undone and nothing is lost.
     """
+    if run.calls_within(()):
+        workflow.logger.warning(
+            "the run continues as new while children that unwind themselves still run; the "
+            "server cancels them now"
+        )
     memo = workflow.info().raw_memo
     entries = run.ledger.to_undo()
     if not entries and carry.MEMO not in memo:

@@ -19,7 +19,7 @@ from agboss_temporal.exceptions import (
 from agboss_temporal.run import CONTINUE_PATCH, UNWIND_PATCH, Run
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
-from agboss_temporal_interceptors.continuing import put_into_memo, settle_closed
+from agboss_temporal_interceptors.continuing import named_calls, put_into_memo, settle_closed
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class Endings:
             ending = classify(err, self._run)
             if ending is None:
                 raise
+            if self._ending is not None:
+                self._run.also_failed.append(error_type(err))
             await self._close_instead()
             final = await self._end(ending)
             if final is err:
@@ -102,7 +104,7 @@ class Endings:
         A cancel that comes meanwhile is not lost: the run is cancelled and unwinds instead.
         """
         run = self._run
-        runs_on = bool(run.calls_within(())) and workflow.patched(CONTINUE_PATCH)
+        runs_on = bool(named_calls(run)) and workflow.patched(CONTINUE_PATCH)
         if runs_on or run.lock.locked():
             _, cancelled = await protected(settle_closed(run))
             if cancelled:

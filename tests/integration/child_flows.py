@@ -107,6 +107,15 @@ class Parent(CompensatedWorkflow):
         )
         await explode()
 
+    async def abandoned_action_child(self) -> None:
+        await workflow.start_child_workflow(
+            BookTrip.run,
+            "wait",
+            id=self.child_id(),
+            parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+        )
+        await explode()
+
     fail = False
 
     @workflow.signal

@@ -137,6 +137,18 @@ async def test_u6_an_abandoned_child_goes_on(harness: Harness) -> None:
     assert done.world == ["charge:parent", "refund:parent"]
 
 
+async def test_u6_an_abandoned_action_child_is_reported(harness: Harness) -> None:
+    async with harness.worker(FAMILY) as queue:
+        handle = await harness.start(queue, flows.Parent.run, "abandoned_action_child")
+        done = await harness.finish(handle)
+        child = child_of(harness, handle)
+        description = await child.describe()
+        assert description.status == WorkflowExecutionStatus.RUNNING
+        await child.terminate()
+    assert done.world == ["charge:parent", "refund:parent"]
+    assert [(d.name, d.kind) for d in done.report.in_doubt] == [("BookTrip", "abandoned")]
+
+
 async def test_a_child_can_be_the_committer(harness: Harness) -> None:
     workflows = [flows.CommittedByChild, flows.ShipAll]
     async with harness.worker(workflows, [*ACTIVITIES, hold]) as queue:

@@ -19,7 +19,10 @@ async def gated(harness: Harness, how: str, *signals: str) -> Done:
     async with harness.worker([Overlap]) as queue:
         handle = await harness.start(queue, Overlap.run, how, id=run_id)
         await until_did(handle, f"charge:{run_id}")
-        await until_event(handle, "ActivityTaskCompleted", len(effects(WORLD.of(run_id))))
+        done = len(effects(WORLD.of(run_id)))
+        # The workflow has seen what its activities did.
+        await until_event(handle, "ActivityTaskCompleted", done)
+        await until_event(handle, "WorkflowTaskCompleted", done + 1)
         for signal in signals:
             if signal == "-":
                 await until_did(handle, f"at:refund:{run_id}")
