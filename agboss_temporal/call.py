@@ -32,6 +32,7 @@ class Call:
         "_cancel",
         "_cancel_wanted",
         "_waiter",
+        "_withdraw",
         "cancel_asked",
         "cancel_sent",
         "commits",
@@ -72,6 +73,7 @@ class Call:
         self.cancel_asked = False
         self.cancel_sent = False
         self._cancel_wanted = False
+        self._withdraw = False
         self._cancel: Callable[[], object] | None = None
         self._waiter: asyncio.Future[None] | None = None
 
@@ -79,7 +81,7 @@ class Call:
         """Say how the call is asked to cancel; it is, if that was wanted while it was starting."""
         self._cancel = cancel
         if self._cancel_wanted:
-            self.ask_to_cancel()
+            self.ask_to_cancel(withdraw=self._withdraw)
 
     @property
     def is_named(self) -> bool:
@@ -89,11 +91,17 @@ class Call:
     @property
     def withdrawn(self) -> bool:
         """Whether an unwind has asked it to cancel: its success is about to be undone."""
-        return self._cancel_wanted and self.entry is not None
+        return self._withdraw and self.entry is not None
 
-    def ask_to_cancel(self) -> None:
-        """Ask the server once to cancel the call, as soon as it has been started."""
+    def ask_to_cancel(self, *, withdraw: bool) -> None:
+        """Ask the server once to cancel the call, as soon as it has been started.
+
+        Args:
+            withdraw: Whether its success is about to be undone, so that whoever awaits it must not
+                build on it.
+        """
         self._cancel_wanted = True
+        self._withdraw = withdraw
         if not self.settled and not self.cancel_asked and self._cancel is not None:
             self._cancel()
 
@@ -118,11 +126,16 @@ class Call:
         return executes or self.commits in committers
 
 
-async def settle(calls: Iterable[Call]) -> None:
-    """Ask calls to cancel and wait until each has its real outcome."""
+async def settle(calls: Iterable[Call], *, withdraw: bool = True) -> None:
+    """Ask calls to cancel and wait until each has its real outcome.
+
+    Args:
+        calls: The calls.
+        withdraw: Whether what succeeds is about to be undone.
+    """
     calls = list(calls)
     for call in calls:
-        call.ask_to_cancel()
+        call.ask_to_cancel(withdraw=withdraw)
     waiting = [call.settlement() for call in calls if not call.settled]
     if waiting:
         await asyncio.wait(waiting)

@@ -114,16 +114,16 @@ class CompensationPlugin(SimplePlugin):
             limit = sys.maxsize  # What is large goes there.
         elif converter.payload_codec is not None:
             limit = int(limit * _CODEC_HEADROOM)
-        wired.append(
-            CompensationInterceptor(
-                table,
-                self._policy,
-                unrecorded=self._unrecorded,
-                compensated_children=_compensated(table, workflows),
-                payload_limit=limit,
-            )
+        ours = CompensationInterceptor(
+            table,
+            self._policy,
+            unrecorded=self._unrecorded,
+            compensated_children=_compensated(table, workflows),
+            payload_limit=limit,
         )
-        return wired
+        # First: it sees how a run ends after the worker's other interceptors have had their say,
+        # and a call as they send it. Those of the client (tracing) stay outside of it.
+        return [ours, *wired]
 
 
 def _pass_through(runner: WorkflowRunner | None) -> WorkflowRunner:
@@ -173,7 +173,10 @@ def _compensated(table: ContractTable, workflows: list[type]) -> frozenset[str]:
     known = {c.action for c in table if c.kind == "workflow" and c.is_action}
     for cls in workflows:
         definition = _compat.workflow_definition(cls)
-        if definition and definition.name and issubclass(cls, CompensatedWorkflow):
+        opted_in = issubclass(cls, CompensatedWorkflow) and (
+            getattr(cls, POLICY_ATTRIBUTE, True) is not None
+        )
+        if definition and definition.name and opted_in:
             known.add(definition.name)
     return frozenset(known)
 

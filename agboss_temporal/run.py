@@ -64,6 +64,7 @@ class Run:
         self._lock: asyncio.Lock | None = None
         self.issuing: tuple[Entry, Unwind] | None = None
         self.shown = ""
+        self.closing = False
         self.continuing: ContinueAsNewInput | None = None
 
     # -- who and how
@@ -225,7 +226,7 @@ class Run:
     def leftovers(self) -> bool:
         """Tell whether some unwind left an effect behind."""
         return any(
-            p.verdict in ("failed", "skipped", "denied", "not_run")
+            p.verdict not in ("undone", "irreversible")
             for unwind in self.unwinds
             for p in unwind.plan
         )

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
 from agboss_temporal.call import settle
 from agboss_temporal.core import markdown
@@ -15,7 +16,7 @@ from agboss_temporal.core.ledger import Entry, Step, UnitPath
 from agboss_temporal.core.order import reverse_completion
 from agboss_temporal.core.plan import Planned, Unwind
 from agboss_temporal.core.report import CompensationReport
-from agboss_temporal.exceptions import CompensationFailedError
+from agboss_temporal.exceptions import UNWIND_IN_PROGRESS, CompensationFailedError
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, undo
@@ -58,6 +59,7 @@ async def unwind(
     unit: UnitPath = (),
     only: str | None = None,
     select: Callable[[Entry], bool] | None = None,
+    ending: bool = False,
 ) -> Unwind:
     """Undo what is open under a unit.
 
@@ -70,12 +72,19 @@ async def unwind(
         unit: The unit to unwind; by default the whole run.
         only: Undo only executions of this action.
         select: Undo only entries for which this is true.
+        ending: Whether this is the unwind with which the run ends.
 
     Returns:
         The unwind, ended. It is not listed in the run if there was nothing to undo.
     """
     probe_eviction()
     async with run.lock:
+        if run.closing and not ending:
+            raise ApplicationError(
+                "there is nothing to compensate any more: the run is ending",
+                type=UNWIND_IN_PROGRESS,
+                non_retryable=True,
+            )
         record = Unwind(len(run.unwinds) + 1, why.trigger, why.cause, started_at=run.now())
         run.unwinds.append(record)
         run.close_unit(unit)

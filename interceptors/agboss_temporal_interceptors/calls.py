@@ -56,18 +56,18 @@ class Recorder:
         call = self._named(_KIND_ACTIVITY, input.activity, key, ordinal, input.args)
         if call is None:
             return proceed(input)
-        entry = call.entry
-        if entry is not None:
-            entry.task_queue = input.task_queue
-            entry.priority = None if input.priority == Priority.default else input.priority
-            if entry.contract.needs_args:
-                entry.args = arguments.of_activity(input)
         input.headers = headers.with_record(input.headers, headers.record_of(call))
         abandon = input.cancellation_type == CancelType.ABANDON
         if not abandon:
             input.cancellation_type = CancelType.WAIT_CANCELLATION_COMPLETED
         input.ret_type = self._capture(call, input.ret_type)
-        handle = self._started(call, lambda: proceed(input))
+
+        def start() -> Any:
+            if call.entry is not None:
+                _describe(call.entry, input)
+            return proceed(input)
+
+        handle = self._started(call, start)
         once = input.retry_policy is not None and input.retry_policy.maximum_attempts == 1
         self._watch(call, handle, abandon=abandon, single_attempt=once)
         return handle
@@ -94,8 +94,6 @@ class Recorder:
             self._refuse_while_unwinding(input.workflow, ())
             call = Call(key, ordinal, ())
         else:
-            if call.entry is not None and call.entry.contract.needs_args:
-                call.entry.args = arguments.of_child(input)
             input.headers = headers.with_record(input.headers, headers.record_of(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
@@ -103,6 +101,8 @@ class Recorder:
         call.left_alone = abandoned
         run.track(call)
         try:
+            if call.entry is not None and call.entry.contract.needs_args:
+                call.entry.args = arguments.of_child(input)
             handle = await proceed(input)
         except BaseException as err:
             self._child_not_started(call, err)
@@ -203,3 +203,11 @@ class Recorder:
         """Account for a child whose start was refused, or was pending when a cancel came."""
         pending = isinstance(error, asyncio.CancelledError)
         self._run.failed(call, "cancelled" if pending else None)
+
+
+def _describe(entry: Entry, input: StartActivityInput) -> None:
+    """Keep what the undo inherits from its action's call."""
+    entry.task_queue = input.task_queue
+    entry.priority = None if input.priority == Priority.default else input.priority
+    if entry.contract.needs_args:
+        entry.args = arguments.of_activity(input)

@@ -21,9 +21,10 @@ MAX_CARRIED_BYTES: Final = 40 * 1024
 
 async def settle_closed(run: Run) -> None:
     """Settle the named calls that still run; further ones are refused from now on."""
+    run.closing = True
     run.close_unit(())
     async with run.lock:
-        await settle(named_calls(run))
+        await settle(named_calls(run), withdraw=False)
 
 
 def named_calls(run: Run) -> list[Call]:

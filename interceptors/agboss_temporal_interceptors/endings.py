@@ -13,6 +13,7 @@ from temporalio.exceptions import CancelledError, is_cancelled_exception
 from agboss_temporal.core.ledger import Entry
 from agboss_temporal.exceptions import (
     CompensationFailedError,
+    ConfigurationError,
     LimitExceededError,
     UncommittedActionError,
 )
@@ -44,6 +45,7 @@ class Endings:
         self._run = run
         self._ending: asyncio.Future[BaseException] | None = None
         self._main_waits = False
+        self._continuing = False
 
     async def of_run(self, body: Coroutine[Any, Any, Any]) -> Any:
         """Await the run method and end the run as its outcome says."""
@@ -54,7 +56,7 @@ class Endings:
             await self._close_instead()
             await self._settle_to_continue()
             await self._close_instead()
-            self._hand_over()
+            await self._hand_over()
             raise
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
@@ -81,14 +83,14 @@ class Endings:
                 await self._settle_to_continue()
             if self._ending is not None:
                 return
-            self._hand_over()
+            await self._hand_over()
             raise
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
             ending = classify(err, self._run)
             if ending is None:
                 raise
-            if self._ending is not None:
+            if self._ending is not None or self._continuing:
                 self._run.also_failed.append(error_type(err))
                 return
             final = await self._end(ending)
@@ -101,18 +103,25 @@ class Endings:
     async def _settle_to_continue(self) -> None:
         """Let what still runs settle before the run continues as new.
 
-        A cancel that comes meanwhile is not lost: the run is cancelled and unwinds instead.
+        A handler that fails because its call was asked to cancel does not change that. A cancel
+        that comes meanwhile is not lost: the run is cancelled and unwinds instead.
         """
         run = self._run
+        self._continuing = True
         runs_on = bool(named_calls(run)) and workflow.patched(CONTINUE_PATCH)
         if runs_on or run.lock.locked():
             _, cancelled = await protected(settle_closed(run))
             if cancelled:
-                await self.of_run(_cancelled())
+                await self.of_run(_raising(asyncio.CancelledError()))
 
-    def _hand_over(self) -> None:
-        if self._run.continuing is not None:
+    async def _hand_over(self) -> None:
+        """Put what is open into the memo; where that fails the run, it unwinds."""
+        if self._run.continuing is None:
+            return
+        try:
             put_into_memo(self._run, self._run.continuing)
+        except ConfigurationError as err:
+            await self.of_run(_raising(err))
 
     async def _close_instead(self) -> None:
         """If a signal handler is ending the run already, wait for it and end as it says."""
@@ -137,7 +146,7 @@ class Endings:
         run.also_failed += [error_type(e) for e in ending.others]
         await self._quiet()
         if self._unwinds(ending.why.trigger):
-            await protected(unwind(run, ending.why))
+            await protected(unwind(run, ending.why, ending=True))
         self._close()
         final: BaseException = ending.error
         if run.leftovers() and not isinstance(final, CompensationFailedError):
@@ -148,6 +157,7 @@ class Endings:
 
     async def _quiet(self) -> None:
         """Let an unwind that is at work end, and let no named call start before the run closes."""
+        self._run.closing = True
         self._run.close_unit(())
         if self._run.lock.locked():
             await protected(self._run.idle())
@@ -178,7 +188,7 @@ class Endings:
         if run.policy is not None and "node-failure" in run.policy.triggers:
             why = Why("node-failure", error)
             record, _ = await protected(
-                unwind(run, why, select=lambda e: e.contract.committer is not None)
+                unwind(run, why, select=lambda e: e.contract.committer is not None, ending=True)
             )
             if not record.plan and not _uncommitted(run):
                 return
@@ -195,8 +205,8 @@ class Endings:
         return workflow.patched(UNWIND_PATCH)
 
 
-async def _cancelled() -> None:
-    raise asyncio.CancelledError
+async def _raising(error: BaseException) -> None:
+    raise error
 
 
 def classify(error: BaseException, run: Run) -> Ending | None:

@@ -8,7 +8,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from agboss_temporal import CompensatedWorkflow
+from agboss_temporal import CompensatedWorkflow, compensate
 from tests.support.calls import charge, explode, reserve, ship
 
 
@@ -78,6 +78,46 @@ class TooMany(CompensatedWorkflow):
         text = ["".join(workflow.uuid4().hex for _ in range(100)) for _ in range(30)]
         await asyncio.gather(*(charge(each) for each in text))
         workflow.continue_as_new()
+
+
+@workflow.defn(failure_exception_types=[Exception])
+class TooManyFails(CompensatedWorkflow):
+    """Too many to carry, in a workflow that fails for every exception."""
+
+    @workflow.run
+    async def run(self) -> None:
+        text = ["".join(workflow.uuid4().hex for _ in range(100)) for _ in range(30)]
+        await asyncio.gather(*(charge(each) for each in text))
+        workflow.continue_as_new()
+
+
+@workflow.defn
+class BusyHandler(CompensatedWorkflow):
+    """Continues as new while a handler acts and another one wants to compensate."""
+
+    def __init__(self) -> None:
+        self.go = False
+
+    @workflow.run
+    async def run(self, generation: int = 0) -> None:
+        if generation:
+            await explode()
+        await charge("main")
+        await workflow.wait_condition(lambda: self.go)
+        workflow.continue_as_new(1)
+
+    @workflow.signal
+    async def act(self) -> None:
+        await charge("handler", workflow.info().workflow_id)
+        await charge("refused")
+
+    @workflow.signal
+    async def undo(self) -> None:
+        await compensate()
+
+    @workflow.signal
+    def renew(self) -> None:
+        self.go = True
 
 
 @workflow.defn

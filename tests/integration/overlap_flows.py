@@ -34,6 +34,10 @@ class Overlap(CompensatedWorkflow):
         await compensate()
 
     @workflow.signal
+    async def undo_one(self, action: str) -> None:
+        await compensate(action)
+
+    @workflow.signal
     def renew(self) -> None:
         workflow.continue_as_new(args=["unused", 1])
 
@@ -53,6 +57,10 @@ class Overlap(CompensatedWorkflow):
         await self.two_gated()
         await workflow.wait_condition(lambda: self.go)
         workflow.continue_as_new(args=["unused", 1])
+
+    async def ends_while_compensates_queue(self) -> None:
+        await reserve("queued")
+        await self.ends_during_compensate()
 
     async def ends_during_compensate(self) -> None:
         await charge(workflow.info().workflow_id)

@@ -17,6 +17,7 @@ from tests.support.harness import (
     Handle,
     Harness,
     events_of,
+    names,
     records,
     until,
     until_did,
@@ -138,6 +139,31 @@ async def test_too_many_open_actions_fail_the_task_with_the_figure(harness: Harn
         await until(told)
         await handle.terminate()
     assert not [e for e in WORLD.of(handle.id) if e.startswith("refund")]
+
+
+async def test_too_much_to_carry_unwinds_where_it_fails_the_run(harness: Harness) -> None:
+    done = await harness.run(flows.TooManyFails)
+    assert done.status == "FAILED"
+    assert sum(e.startswith("charge") for e in done.world) == 30
+    assert sum(e.startswith("refund") for e in done.world) == 30
+
+
+async def test_a_busy_handler_does_not_keep_a_run_from_continuing(harness: Harness) -> None:
+    async with harness.worker([flows.BusyHandler]) as queue:
+        handle = await harness.start(queue, flows.BusyHandler.run)
+        first = harness.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+        await until_did(handle, "charge:main")
+        await handle.signal("act")
+        await until_did(handle, f"at:{handle.id}")
+        await handle.signal("renew")
+        await until_event(first, "ActivityTaskCancelRequested")
+        await handle.signal("undo")
+        await until_event(first, "WorkflowExecutionSignaled", 3)
+        WORLD.gate(handle.id).set()
+        done = await last_of(harness, handle)
+        assert names(await events_of(first))[-1] == "WorkflowExecutionContinuedAsNew"
+    effects = [e for e in done.world if not e.startswith("at:")]
+    assert effects == ["charge:main", "charge:handler", "refund:handler", "refund:main"]
 
 
 async def test_a_handler_that_continues_as_new_hands_over_too(harness: Harness) -> None:

@@ -27,7 +27,8 @@ async def gated(harness: Harness, how: str, *signals: str) -> Done:
             if signal == "-":
                 await until_did(handle, f"at:refund:{run_id}")
             else:
-                await handle.signal(signal)
+                name, *args = signal.split()
+                await handle.signal(name, args=args)
         await until_did(handle, f"at:refund:{run_id}")
         await until_event(handle, "WorkflowExecutionSignaled", len(signals) - signals.count("-"))
         gate.set()
@@ -57,6 +58,16 @@ async def test_a_failing_run_waits_for_a_compensate_that_is_at_work(harness: Har
     assert isinstance(done.error, ApplicationError)
     assert done.error.type == "MainFailed"
     assert done.verdicts == [("charge", "undone")]
+
+
+async def test_a_compensate_that_waits_its_turn_is_not_lost(harness: Harness) -> None:
+    """One is at work, the run fails, and another one is asked for: the run's unwind answers."""
+    signals = ["undo_one charge", "-", "undo_one reserve", "proceed"]
+    done = await gated(harness, "ends_while_compensates_queue", *signals)
+    assert isinstance(done.error, ApplicationError)
+    assert done.error.type == "MainFailed"
+    assert "release:queued" in done.world
+    assert done.report.status == "completed"
 
 
 async def test_a_returning_run_waits_for_a_compensate_that_is_at_work(harness: Harness) -> None:

@@ -10,9 +10,16 @@ from typing import Any
 
 import pytest
 from temporalio import activity, workflow
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.converter import DataConverter, DefaultPayloadConverter
-from temporalio.worker import Worker
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import (
+    ExecuteWorkflowInput,
+    Interceptor,
+    Worker,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+)
 
 from agboss_temporal import (
     CompensatedWorkflow,
@@ -27,7 +34,7 @@ from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.interceptors import CompensationInterceptor
 from tests.integration import wiring_flows as flows
 from tests.support.acts import ACTIVITIES, Receipt, charge
-from tests.support.harness import Harness, events_of, names, until_did, until_event
+from tests.support.harness import Harness, events_of, names, until, until_did, until_event
 
 
 async def test_r7_given_to_client_and_worker_it_acts_once(harness: Harness) -> None:
@@ -42,6 +49,44 @@ async def test_r7_beside_its_own_interceptor_it_acts_once(harness: Harness) -> N
     async with harness.worker([flows.RecordedNamed], interceptors=[own]) as queue:
         done = await harness.finish(await harness.start(queue, flows.RecordedNamed.run, "ok"))
     assert done.status == "COMPLETED"
+
+
+class WrapsErrors(WorkflowInboundInterceptor):
+    """A worker's own interceptor that turns plain exceptions into failures."""
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        try:
+            return await self.next.execute_workflow(input)
+        except ValueError as err:
+            raise ApplicationError("wrapped", type="Wrapped") from err
+
+
+class Wrapping(Interceptor):
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor]:
+        return WrapsErrors
+
+
+async def test_what_a_workers_own_interceptor_raises_is_unwound(harness: Harness) -> None:
+    done = await harness.run(flows.RaisesPlainly, interceptors=[Wrapping()])
+    assert isinstance(done.error, ApplicationError)
+    assert done.error.type == "Wrapped"
+    assert done.world == ["charge:a", "refund:a"]
+    harness._runs.clear()  # A replay would need the interceptor too.
+
+
+async def test_a_child_that_opts_out_keeps_its_close_policy(harness: Harness) -> None:
+    async with harness.worker([flows.ParentOfOptedOut, flows.OptedOutChild]) as queue:
+        handle = await harness.start(queue, flows.ParentOfOptedOut.run)
+        await until_event(handle, "ChildWorkflowExecutionStarted")
+        await handle.terminate()
+        child = harness.client.get_workflow_handle(handle.id + "-child")
+
+        async def terminated() -> bool:
+            return (await child.describe()).status == WorkflowExecutionStatus.TERMINATED
+
+        await until(terminated)
 
 
 async def test_s1_without_the_plugin_a_compensated_workflow_does_not_run(

@@ -158,6 +158,33 @@ class CallsLate(CompensatedWorkflow):
 
 
 @workflow.defn
+class RaisesPlainly(CompensatedWorkflow):
+    @workflow.run
+    async def run(self) -> None:
+        await charge("a")
+        raise ValueError("a domain error")
+
+
+@workflow.defn
+class OptedOutChild(CompensatedWorkflow):
+    compensation = None
+
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+
+@workflow.defn
+class ParentOfOptedOut:
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.start_child_workflow(
+            OptedOutChild.run, id=workflow.info().workflow_id + "-child"
+        )
+        await workflow.wait_condition(lambda: False)
+
+
+@workflow.defn
 class CallsLocally(CompensatedWorkflow):
     @workflow.run
     async def run(self) -> Any:
