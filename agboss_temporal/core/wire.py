@@ -15,10 +15,10 @@ written for every named call.
 ``u``   name of the undo
 ``c``   name of the committer
 ``p``   unit path, ordinals joined by dots
-``o``   options that are not default
 ``w``   ordinal of the unwind, from 1
 ``t``   trigger of the unwind, on its first undo
 ``e``   type of the error that started it, on its first undo
+``A…Z`` options of the contract that are not default
 ======  ===========================================================
 """
 
@@ -29,6 +29,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from string import ascii_uppercase
 from typing import Any, Final, Literal, TypeAlias
 
 from agboss_temporal.core import reading
@@ -39,7 +40,7 @@ from agboss_temporal.core.ledger import UnitPath
 HEADER: Final = "agboss-compensation"
 """Name of the header."""
 
-_text, _number, _options = (reading.of(kind, type(None)) for kind in (str, int, dict))
+_text, _number = (reading.of(kind, type(None)) for kind in (str, int))
 
 _UNIT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
@@ -101,7 +102,7 @@ def encode(record: CallRecord) -> bytes:
         "u": record.undo,
         "c": record.committer,
         "p": ".".join(map(str, record.unit)) or None,
-        "o": dict(record.options) or None,
+        **record.options,
         "w": record.unwind,
         "t": record.trigger,
         "e": record.cause,
@@ -144,7 +145,7 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         undo=_text(fields.get("u")),
         committer=_text(fields.get("c")),
         unit=_unit(_text(fields.get("p"))),
-        options=_options(fields.get("o")) or {},
+        options={n: value for n, value in fields.items() if len(n) == 1 and n in ascii_uppercase},
         unwind=_number(fields.get("w")),
         trigger=_text(fields.get("t")),
         cause=_text(fields.get("e")),
@@ -154,22 +155,22 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
 def options_of(contract: Contract) -> dict[str, Any]:
     """List the options of a contract that are not default, by their short names.
 
-    ``i`` undo input, ``d`` undone when in doubt, ``r`` irreversible, ``n`` errors without effect,
-    ``q`` task queue of the undo, ``s``, ``c`` and ``h`` its start-to-close, schedule-to-close and
-    heartbeat timeouts in seconds, ``m`` its maximum attempts.
+    ``I`` undo input, ``D`` undone when in doubt, ``R`` irreversible, ``N`` errors without effect,
+    ``Q`` task queue of the undo, ``S``, ``C`` and ``H`` its start-to-close, schedule-to-close and
+    heartbeat timeouts in seconds, ``M`` its maximum attempts.
     """
     undo = contract.undo_options
     retry = undo.get("retry_policy")
     found: dict[str, Any] = {
-        "i": None if contract.undo_input == "result" else contract.undo_input,
-        "d": 1 if contract.on_unknown == "undo" else None,
-        "r": 1 if contract.irreversible else None,
-        "n": list(contract.no_effect_errors) or None,
-        "q": undo.get("task_queue"),
-        "s": _seconds(undo.get("start_to_close_timeout")),
-        "c": _seconds(undo.get("schedule_to_close_timeout")),
-        "h": _seconds(undo.get("heartbeat_timeout")),
-        "m": getattr(retry, "maximum_attempts", None) or None,
+        "I": None if contract.undo_input == "result" else contract.undo_input,
+        "D": 1 if contract.on_unknown == "undo" else None,
+        "R": 1 if contract.irreversible else None,
+        "N": list(contract.no_effect_errors) or None,
+        "Q": undo.get("task_queue"),
+        "S": _seconds(undo.get("start_to_close_timeout")),
+        "C": _seconds(undo.get("schedule_to_close_timeout")),
+        "H": _seconds(undo.get("heartbeat_timeout")),
+        "M": getattr(retry, "maximum_attempts", None) or None,
     }
     return {name: value for name, value in found.items() if value is not None}
 

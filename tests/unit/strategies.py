@@ -93,7 +93,7 @@ def reports(max_entries: int = 8) -> st.SearchStrategy[CompensationReport]:
 
 
 _options = st.dictionaries(
-    st.sampled_from("idrnqschm"), st.integers(1, 9) | names | st.lists(names, max_size=2)
+    st.sampled_from("IDRNQSCHM"), st.integers(1, 9) | names | st.lists(names, max_size=2)
 )
 _causes = st.none() | names
 
