@@ -380,5 +380,5 @@ async def test_d3_with_a_codec_only_names_and_keys_are_clear_text(encrypted: Har
         tuple(sorted(json.loads(call.header.fields[wire.HEADER].data)))
         for call in [*calls(done, "do_private"), *calls(done, "undo_private")]
     }
-    assert told == {("a", "o", "u"), ("e", "t", "w", "z"), ("w", "z")}
+    assert told == {("I", "a", "u"), ("e", "t", "w", "z"), ("w", "z")}
     assert all(set(call.header.fields) == {wire.HEADER} for call in calls(done, "undo_private"))
