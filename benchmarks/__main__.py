@@ -21,7 +21,7 @@ from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from benchmarks import histories, isolated, replay, report
-from benchmarks.load import Batch, Load
+from benchmarks.load import Load
 from benchmarks.results import QUICK, Plan, Results
 from benchmarks.variants import DECLARED, VARIANTS
 from benchmarks.worker import WorkerProcess, worker_process
@@ -33,7 +33,6 @@ SAMPLES = 5
 def environment(cli: str) -> dict[str, str]:
     """Say when and on what this runs."""
     done = subprocess.run([cli, "--version"], capture_output=True, text=True, check=True)
-    load = ", ".join(f"{each:.2f}" for each in os.getloadavg())
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "agboss-temporal": version("agboss-temporal"),
@@ -41,22 +40,38 @@ def environment(cli: str) -> dict[str, str]:
         "Temporal CLI": done.stdout.strip().removeprefix("temporal version "),
         "Python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
         "CPUs": str(os.cpu_count()),
-        "load average before": load,
+        "load average before": load_average(),
     }
+
+
+def load_average() -> str:
+    """Say what the machine does besides, if that can be known here; it blurs what is measured."""
+    if not hasattr(os, "getloadavg"):
+        return "unknown"
+    return ", ".join(f"{each:.2f}" for each in os.getloadavg())
 
 
 async def measure(plan: Plan, cli: str) -> Results:
     """Measure everything on a fresh server that keeps its data in memory."""
     about = environment(cli)
-    async with await WorkflowEnvironment.start_local(dev_server_existing_path=cli) as server:
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=cli,
+        dev_server_extra_args=["--output", "none"],
+    ) as server:
         client = server.client
-        batches = await _load(client, plan)
-        traces = await histories.of_orders(client, min(SAMPLES, plan.runs))
-        recorded, options = await _record(client, plan)
+        async with AsyncExitStack() as stack:
+            workers = await _workers(stack, client)
+            load = Load(client, workers, runs=plan.runs, concurrency=plan.concurrency)
+            await load.warm_up()
+            batches = await load.measure(plan.repetitions)
+            traces = await histories.of_orders(client, SAMPLES)
+            options = await histories.with_options(client)
+            recorded = await replay.record(client, plan.actions)
     replays = await replay.measure(recorded, actions=plan.actions, rounds=plan.rounds)
     [sequential, *_] = replay.BATCHES
     parts = await isolated.measure(recorded[DECLARED.name, sequential], repeats=plan.repeats)
     many = {v.name: histories.trace(recorded[v.name, sequential]) for v in replay.COMPARED}
+    about["load average after"] = load_average()
     return Results(about, plan, batches, traces, many, options, replays, parts)
 
 
@@ -66,23 +81,6 @@ async def _workers(stack: AsyncExitStack, client: Client) -> dict[str, WorkerPro
         variant.letter: await stack.enter_async_context(worker_process(address, variant))
         for variant in VARIANTS
     }
-
-
-async def _load(client: Client, plan: Plan) -> list[Batch]:
-    async with AsyncExitStack() as stack:
-        workers = await _workers(stack, client)
-        load = Load(client, workers, runs=plan.runs, concurrency=plan.concurrency)
-        await load.warm_up()
-        return await load.measure(plan.repetitions)
-
-
-async def _record(
-    client: Client, plan: Plan
-) -> tuple[replay.Histories, tuple[histories.Trace, histories.Trace]]:
-    async with AsyncExitStack() as stack:
-        await _workers(stack, client)
-        recorded = await replay.record(client, plan.actions)
-        return recorded, await histories.with_options(client)
 
 
 def main() -> int:

@@ -17,6 +17,7 @@ from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     Interceptor,
     Replayer,
+    ReplayerConfig,
     StartActivityInput,
     WorkflowInboundInterceptor,
     WorkflowInterceptorClassInput,
@@ -118,17 +119,29 @@ async def _start(history: WorkflowHistory, repeats: int) -> list[Part]:
     replayer = Replayer(
         workflows=DECLARED.workflows,
         workflow_runner=sandbox(),
-        interceptors=[inner],
-        plugins=[
-            *DECLARED.plugins(),
-            SimplePlugin("benchmarks.Outer", interceptors=[outer]),
-        ],
+        plugins=[*DECLARED.plugins(), _Around(inner, outer)],
     )
     for _ in range(repeats):
         await replayer.replay_workflow(history)
     spent = [after - before for after, before in zip(outer.spent, inner.spent, strict=True)]
     name = "way out: key, contract, entry, header, capture, observation"
     return [Part(f"{name}; median", median(spent)), Part(f"{name}; mean", fmean(spent))]
+
+
+class _Around(SimplePlugin):
+    """Puts one interceptor behind, and one before, those of the plugins given before it."""
+
+    def __init__(self, inner: Interceptor, outer: Interceptor) -> None:
+        super().__init__("benchmarks.Around")
+        self._inner = inner
+        self._outer = outer
+
+    def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
+        """Enclose them. An outgoing call passes the last of the list first."""
+        config = super().configure_replayer(config)
+        between = config.get("interceptors") or []
+        config["interceptors"] = [self._inner, *between, self._outer]
+        return config
 
 
 class _Stopwatch(Interceptor):
