@@ -60,7 +60,7 @@ class Recorder:
         abandon = input.cancellation_type == CancelType.ABANDON
         if not abandon:
             input.cancellation_type = CancelType.WAIT_CANCELLATION_COMPLETED
-        input.ret_type = self._capture(call, input.ret_type)
+        input.ret_type = self._capture(call, input)
 
         def start() -> Any:
             if call.entry is not None:
@@ -97,12 +97,12 @@ class Recorder:
             input.headers = headers.with_record(input.headers, headers.record_of(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
-        input.ret_type = self._capture(call, input.ret_type)
+        input.ret_type = self._capture(call, input)
         call.left_alone = abandoned
         run.track(call)
         try:
             if call.entry is not None and call.entry.contract.needs_args:
-                call.entry.args = arguments.of_child(input)
+                call.entry.args = arguments.of_call(input)
             handle = await proceed(input)
         except BaseException as err:
             self._child_not_started(call, err)
@@ -158,11 +158,11 @@ class Recorder:
         self._run.track(call)
         return handle
 
-    def _capture(self, call: Call, wanted: Any) -> Any:
+    def _capture(self, call: Call, input: StartActivityInput | StartChildWorkflowInput) -> Any:
         def on_payload(payload: Payload) -> None:
             call.raw = payload
 
-        return Capture(wanted, workflow.payload_converter(), on_payload)
+        return Capture(input.ret_type, arguments.converter_of(input), on_payload)
 
     def _watch(
         self,
@@ -210,4 +210,4 @@ def _describe(entry: Entry, input: StartActivityInput) -> None:
     entry.task_queue = input.task_queue
     entry.priority = None if input.priority == Priority.default else input.priority
     if entry.contract.needs_args:
-        entry.args = arguments.of_activity(input)
+        entry.args = arguments.of_call(input)
