@@ -15,7 +15,15 @@ from temporalio.worker import ContinueAsNewInput
 
 from agboss_temporal.call import Call
 from agboss_temporal.core.contract import ContractTable
-from agboss_temporal.core.ledger import CommitterInDoubt, Entry, Ledger, State, Step, UnitPath
+from agboss_temporal.core.ledger import (
+    CommitterInDoubt,
+    Entry,
+    Ledger,
+    State,
+    Step,
+    UnitPath,
+    within,
+)
 from agboss_temporal.core.plan import Unwind, build_report
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.exceptions import ConfigurationError
@@ -148,7 +156,7 @@ class Run:
             c
             for c in self._calls.values()
             if not c.left_alone
-            and c.unit[: len(unit)] == unit
+            and within(c.unit, unit)
             and (only is None or c.concerns(only, committers))
         ]
 
@@ -215,7 +223,7 @@ class Run:
 
     def refuses(self, unit: UnitPath) -> bool:
         """Tell whether a unit, or one that encloses it, is being unwound."""
-        return any(unit[: len(closed)] == closed for closed in self._closing)
+        return any(within(unit, closed) for closed in self._closing)
 
     def report(self) -> CompensationReport:
         """Say what has become of the run's effects."""

@@ -36,9 +36,8 @@ class Canceller:
         Returning ``False`` from it tells asyncio that the handle was not cancelled, so that the
         awaiting task itself is, as soon as the handle settles. A cancel that comes again, on a
         later turn, is obeyed at once: the awaiter is let go, and the call settles without it. So
-        is a cancel
-        after which the loop does not come to rest: a level-triggered scope that waits, turn by
-        turn, for its task to end.
+        is a cancel after which the loop does not come to rest: a level-triggered scope that
+        waits, turn by turn, for its task to end.
         """
         send = handle.cancel
 

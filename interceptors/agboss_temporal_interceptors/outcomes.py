@@ -7,7 +7,6 @@ from typing import Any
 from temporalio.exceptions import (
     ApplicationError,
     CancelledError,
-    ChildWorkflowError,
     ServerError,
     TimeoutError,
     TimeoutType,
@@ -60,6 +59,4 @@ def doubt(
         return "lost_result" if cause.type in LOST_RESULT_TYPES else "raised"
     if isinstance(cause, ServerError) and cause.message.startswith(_REFUSED_RESULT):
         return "lost_result"
-    if isinstance(error, ChildWorkflowError):
-        return "raised"
     return "raised"
