@@ -7,6 +7,7 @@ refused with a message instead of failing in a workflow.
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,7 @@ class Observation:
         on_success: Callable[[Any], BaseException | None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        self._handle = handle
+        self._handle = weakref.ref(handle)  # It holds this object; a cycle would outlive the call.
         self._on_success = on_success
         self._on_failure = on_failure
         self._released = False
@@ -80,34 +81,40 @@ class Observation:
             else:
                 on_failure(settled.exception())
             return
-        self._resolve_success = handle._resolve_success
-        self._resolve_failure = handle._resolve_failure
         handle._resolve_success = self._succeeded
         handle._resolve_failure = self._failed
 
     def release(self) -> None:
         """Let whoever awaits the handle go now; the call itself stays under observation."""
-        future = self._handle._result_fut
-        if self._released or future.done():
+        handle = self._handle()
+        if handle is None or self._released or handle._result_fut.done():
             return
         self._released = True
-        self._handle.add_done_callback(_retrieve)
-        future.set_exception(CancelledError("Cancelled"))
+        handle.add_done_callback(_retrieve)
+        handle._result_fut.set_exception(CancelledError("Cancelled"))
 
     def _succeeded(self, result: Any) -> None:
+        handle = self._let_go()
         instead = self._on_success(result)
         if self._released:
             return
         if instead is None:
-            self._resolve_success(result)
+            handle._resolve_success(result)
         else:
-            self._handle.add_done_callback(_retrieve)
-            self._resolve_failure(instead)
+            handle.add_done_callback(_retrieve)
+            handle._resolve_failure(instead)
 
     def _failed(self, error: BaseException) -> None:
+        handle = self._let_go()
         self._on_failure(error)
         if not self._released:
-            self._resolve_failure(error)
+            handle._resolve_failure(error)
+
+    def _let_go(self) -> Any:
+        """Give the handle its own methods back; the caller, the SDK, keeps it alive."""
+        handle: Any = self._handle()
+        del handle._resolve_success, handle._resolve_failure
+        return handle
 
 
 def _retrieve(handle: asyncio.Future[Any]) -> None:

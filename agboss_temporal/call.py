@@ -116,6 +116,7 @@ class Call:
     def settle(self) -> None:
         """Note that the settling event has been applied."""
         self.settled = True
+        self._cancel = None
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

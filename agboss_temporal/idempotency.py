@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal
@@ -25,7 +26,6 @@ class ActivityIdentity:
         role: What the call is to that entry.
         fault: Why the identity cannot be read, if it cannot.
         undoes_nothing: Whether it is an undo of nothing known: ``key`` is its own, not an action's.
-        process: The process that runs the execution.
     """
 
     namespace: str = ""
@@ -34,10 +34,22 @@ class ActivityIdentity:
     role: Role = "action"
     fault: str | None = None
     undoes_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IdentitySource:
+    """Where the identity of an execution comes from; most activities never ask for it.
+
+    Attributes:
+        read: Finds the identity.
+        process: The process that runs the execution.
+    """
+
+    read: Callable[[], ActivityIdentity]
     process: int = field(default_factory=os.getpid)
 
 
-current: ContextVar[ActivityIdentity] = ContextVar("agboss_temporal_identity")
+current: ContextVar[IdentitySource] = ContextVar("agboss_temporal_identity")
 """Set by the activity interceptor around every activity execution."""
 
 
@@ -77,13 +89,14 @@ def idempotency_key(part: str = "", *, role: Role | None = None) -> str:
 
 
 def _known_identity() -> ActivityIdentity:
-    identity = current.get(None)
-    # A forked process has the identity of whichever activity made the pool start it.
-    if identity is None or identity.process != os.getpid():
+    source = current.get(None)
+    # A forked process has the source of whichever activity made the pool start it.
+    if source is None or source.process != os.getpid():
         raise IdempotencyKeyError(
             "idempotency_key() works inside an activity that a contract names, on a worker with "
             "CompensationPlugin; a process pool does not carry it, so take the key before"
         )
+    identity = source.read()
     if identity.fault is not None:
         raise IdempotencyKeyError(identity.fault)
     return identity

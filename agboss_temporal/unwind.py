@@ -26,6 +26,9 @@ T = TypeVar("T")
 EXPLICIT: Final = "explicit"
 """What stands for the trigger where the workflow's code asked for the unwind."""
 
+MAX_SHOWN: Final = 20
+"""How often an unwind renews the current details on its way; each time costs a whole report."""
+
 
 async def protected(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
     """Run work to its end, however often the caller is cancelled meanwhile.
@@ -139,8 +142,10 @@ def _plan(
 async def _execute(run: Run, record: Unwind, why: Why) -> None:
     policy = run.policy or CompensationPolicy()
     stopped = False
+    stride = -(-len(record.plan) // MAX_SHOWN)
     for number, planned in enumerate(record.plan, 1):
-        _show(run)
+        if number % stride == 0:
+            _show(run)
         planned.started_at = run.now()
         left = _time_left(record.started_at, policy.total_timeout, planned.started_at)
         if planned.entry.contract.irreversible:

@@ -25,15 +25,17 @@ from temporalio.worker import (
 )
 
 from agboss_temporal import action
-from agboss_temporal.core import wire
 from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.ledger import Entry, Ledger
+from agboss_temporal.core.wire import HEADER, ActionTemplate
 from agboss_temporal_interceptors.capture import Capture
+from agboss_temporal_interceptors.headers import with_record
 from benchmarks.shape import Receipt, release_stock, reserve_stock
 from benchmarks.variants import DECLARED, sandbox
 
 CONTRACT: Final = Contract("reserve_stock", undo="release_stock", committer="ship_order")
 KEY: Final = "d25106f3a9b07c11-1000"
+TEMPLATE: Final = ActionTemplate.of(CONTRACT)
 
 
 @dataclass(frozen=True)
@@ -76,13 +78,7 @@ def _best(part: Callable[[], object], repeats: int, number: int = 2000) -> float
 
 def header() -> Payload:
     """Write the header of an action."""
-    record = wire.CallRecord(
-        action_key=KEY,
-        undo=CONTRACT.undo,
-        committer=CONTRACT.committer,
-        options=wire.options_of(CONTRACT),
-    )
-    return Payload(metadata={"encoding": b"json/plain"}, data=wire.encode(record))
+    return with_record({}, TEMPLATE.fill(KEY, ()))[HEADER]
 
 
 def entry() -> None:

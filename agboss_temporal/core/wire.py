@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from string import ascii_uppercase
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 from agboss_temporal.core import reading
 from agboss_temporal.core.contract import Contract
@@ -101,14 +101,51 @@ def encode(record: CallRecord) -> bytes:
         "n": record.own_key,
         "u": record.undo,
         "c": record.committer,
-        "p": ".".join(map(str, record.unit)) or None,
+        "p": _path(record.unit) or None,
         **record.options,
         "w": record.unwind,
         "t": record.trigger,
         "e": record.cause,
     }
-    written = {name: value for name, value in fields.items() if value is not None}
-    return json.dumps(written, separators=(",", ":"), ensure_ascii=False).encode()
+    return _written(fields).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionTemplate:
+    """What the records of one contract's executions have in common, written once.
+
+    For a call that is an action and nothing else it writes what `encode` writes.
+    """
+
+    names: str
+    options: str
+
+    @classmethod
+    def of(cls, contract: Contract) -> Self:
+        """Write what is known before any call."""
+        names = _written({"u": contract.undo, "c": contract.committer})
+        return cls(_continued(names), _continued(_written(options_of(contract))))
+
+    def fill(self, key: str, unit: UnitPath) -> bytes:
+        """Write the record of one execution. Keys need no escaping."""
+        path = f',"p":"{_path(unit)}"' if unit else ""
+        return f'{{"a":"{key}"{self.names}{path}{self.options}}}'.encode()
+
+
+_JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
+def _written(fields: Mapping[str, Any]) -> str:
+    return _JSON.encode({name: value for name, value in fields.items() if value is not None})
+
+
+def _continued(record: str) -> str:
+    fields = record[1:-1]
+    return f",{fields}" if fields else ""
+
+
+def _path(unit: UnitPath) -> str:
+    return ".".join(map(str, unit))
 
 
 def decode(data: bytes) -> CallRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Any, Literal
 
 from temporalio import activity
@@ -39,7 +40,8 @@ class CompensationActivityInbound(ActivityInboundInterceptor):
         if payload is None:
             self._notice_unrecorded()
             return await self.next.execute_activity(input)
-        token = idempotency.current.set(_identity(payload))
+        source = idempotency.IdentitySource(partial(_identity, payload))
+        token = idempotency.current.set(source)
         try:
             return await self.next.execute_activity(input)
         finally:

@@ -37,8 +37,11 @@ _KIND_WORKFLOW: Kind = "workflow"
 class Recorder:
     """Starts the calls of one run and records those that a contract names."""
 
-    def __init__(self, run: Run, compensated_children: frozenset[str]) -> None:
+    def __init__(
+        self, run: Run, records: headers.Records, compensated_children: frozenset[str]
+    ) -> None:
         self._run = run
+        self._records = records
         self._compensated_children = compensated_children
         self._canceller = Canceller()
 
@@ -48,7 +51,7 @@ class Recorder:
         """Start an activity; record it if a contract names it."""
         run = self._run
         if run.issuing is not None:
-            record = headers.record_of_undo(*run.issuing)
+            record = self._records.of_undo(*run.issuing)
             run.issuing = None
             input.headers = headers.with_record(input.headers, record)
             return proceed(input)
@@ -56,7 +59,7 @@ class Recorder:
         call = self._named(_KIND_ACTIVITY, input.activity, key, ordinal, input.args)
         if call is None:
             return proceed(input)
-        input.headers = headers.with_record(input.headers, headers.record_of(call))
+        input.headers = headers.with_record(input.headers, self._records.of_call(call))
         abandon = input.cancellation_type == CancelType.ABANDON
         if not abandon:
             input.cancellation_type = CancelType.WAIT_CANCELLATION_COMPLETED
@@ -94,7 +97,7 @@ class Recorder:
             self._refuse_while_unwinding(input.workflow, ())
             call = Call(key, ordinal, ())
         else:
-            input.headers = headers.with_record(input.headers, headers.record_of(call))
+            input.headers = headers.with_record(input.headers, self._records.of_call(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
         input.ret_type = self._capture(call, input)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,18 +40,21 @@ class Canceller:
         is a cancel after which the loop does not come to rest: a level-triggered scope that
         waits, turn by turn, for its task to end.
         """
-        send = handle.cancel
+        handle_of = weakref.ref(handle)  # It holds what stands here.
 
         def send_once(msg: Any | None) -> None:
             call.cancel_sent = True
-            send(msg)
+            own: Any = handle_of()
+            if own is not None:
+                type(own).cancel(own, msg)
 
         def release_soon() -> None:
             # Behind the handle's own step, which sends the request to the server.
             loop.call_soon(observation.release)
 
         def settling_cancel(msg: Any | None = None) -> bool:
-            if handle.done():
+            own = handle_of()
+            if own is None or own.done():
                 return False
             if call.cancel_sent:
                 self._enqueue(call, release_soon, loop)

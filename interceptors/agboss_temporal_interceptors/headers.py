@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from temporalio.api.common.v1 import Payload
 
 from agboss_temporal.call import Call
 from agboss_temporal.core import wire
+from agboss_temporal.core.contract import Contract, Kind
 from agboss_temporal.core.ledger import Entry
 from agboss_temporal.core.plan import Unwind
+
+_PLAIN: Final = {"encoding": b"json/plain"}
+
+
+class Records:
+    """Writes the records of one worker's calls."""
+
+    def __init__(self) -> None:
+        self._templates: dict[tuple[Kind, str], wire.ActionTemplate] = {}
+
+    def of_call(self, call: Call) -> bytes:
+        """Write what a named call is."""
+        if call.entry is None or call.commits is not None or call.is_undo:
+            return wire.encode(record_of(call))
+        return self._template(call.entry.contract).fill(call.key, call.unit)
+
+    def of_undo(self, entry: Entry, unwind: Unwind) -> bytes:
+        """Write what an undo of an unwind is."""
+        return wire.encode(record_of_undo(entry, unwind))
+
+    def _template(self, contract: Contract) -> wire.ActionTemplate:
+        name = (contract.kind, contract.action)
+        found = self._templates.get(name)
+        if found is None:
+            found = self._templates[name] = wire.ActionTemplate.of(contract)
+        return found
 
 
 def record_of(call: Call) -> wire.CallRecord:
@@ -41,7 +69,6 @@ def record_of_undo(entry: Entry, unwind: Unwind) -> wire.CallRecord:
     )
 
 
-def with_record(headers: Mapping[str, Payload], record: wire.CallRecord) -> dict[str, Payload]:
-    """Add a record to the headers of a call."""
-    payload = Payload(metadata={"encoding": b"json/plain"}, data=wire.encode(record))
-    return {**headers, wire.HEADER: payload}
+def with_record(headers: Mapping[str, Payload], record: bytes) -> dict[str, Payload]:
+    """Add an encoded record to the headers of a call."""
+    return {**headers, wire.HEADER: Payload(metadata=_PLAIN, data=record)}

@@ -15,6 +15,7 @@ from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
 from agboss_temporal_interceptors.activity import CompensationActivityInbound
+from agboss_temporal_interceptors.headers import Records
 from agboss_temporal_interceptors.workflow import CompensationWorkflowInbound
 
 DEFAULT_PAYLOAD_LIMIT = 2 * 1024 * 1024
@@ -64,10 +65,11 @@ class CompensationInterceptor(Interceptor):
             return None
         input.unsafe_extern_functions[INSTALLED] = lambda: True
         settings = self
+        records = Records()
 
         class Inbound(CompensationWorkflowInbound):
             def __init__(self, next: WorkflowInboundInterceptor) -> None:
                 run = Run(settings._contracts, settings._policy, settings._payload_limit)
-                super().__init__(next, run, settings._compensated_children)
+                super().__init__(next, run, records, settings._compensated_children)
 
         return Inbound

@@ -22,6 +22,7 @@ from agboss_temporal.run import Run
 from agboss_temporal_interceptors.calls import Recorder
 from agboss_temporal_interceptors.continuing import adopt
 from agboss_temporal_interceptors.endings import Endings
+from agboss_temporal_interceptors.headers import Records
 
 REPORT_QUERY = "agboss.compensation"
 
@@ -30,9 +31,14 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
     """Watches how a run, and each of its signal handlers, ends."""
 
     def __init__(
-        self, next: WorkflowInboundInterceptor, run: Run, compensated_children: frozenset[str]
+        self,
+        next: WorkflowInboundInterceptor,
+        run: Run,
+        records: Records,
+        compensated_children: frozenset[str],
     ) -> None:
         super().__init__(next)
+        self._records = records
         self._run = run
         self._endings = Endings(run)
         self._compensated_children = compensated_children
@@ -43,7 +49,7 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
         def report() -> CompensationReport:
             return self._run.report()
 
-        recorder = Recorder(self._run, self._compensated_children)
+        recorder = Recorder(self._run, self._records, self._compensated_children)
         super().init(CompensationWorkflowOutbound(outbound, self._run, recorder))
         workflow.set_query_handler(REPORT_QUERY, report)
         adopt(self._run, outbound.info())

@@ -31,7 +31,8 @@ class Root(ActivityInboundInterceptor):
         pass
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        return idempotency.current.get(None)
+        source = idempotency.current.get(None)
+        return None if source is None else source.read()
 
 
 async def execute(

@@ -17,7 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agboss_temporal.exceptions import AgbossError, IdempotencyKeyError
-from agboss_temporal.idempotency import ActivityIdentity, current, idempotency_key
+from agboss_temporal.idempotency import (
+    ActivityIdentity,
+    IdentitySource,
+    current,
+    idempotency_key,
+)
 
 IDENTITY = ActivityIdentity(namespace="shop", workflow_id="order-1", key="9f-1", role="action")
 
@@ -32,17 +37,21 @@ identities = st.builds(
 )
 
 
+def known(identity: ActivityIdentity) -> IdentitySource:
+    return IdentitySource(lambda: identity)
+
+
 @pytest.fixture(autouse=True)
 def _outside() -> Iterator[None]:
     """Undo what a test sets, however it ends."""
-    token = current.set(IDENTITY)
+    token = current.set(known(IDENTITY))
     current.reset(token)
     yield
     assert current.get(None) is None
 
 
 def key_of(identity: ActivityIdentity, *args: Any, **options: Any) -> str:
-    token = current.set(identity)
+    token = current.set(known(identity))
     try:
         return idempotency_key(*args, **options)
     finally:
@@ -109,7 +118,7 @@ def test_an_undo_can_ask_for_the_key_of_its_action(identity: ActivityIdentity, p
 
 def test_a_thread_pool_that_copies_the_context_has_it() -> None:
     expected = key_of(IDENTITY)
-    token = current.set(IDENTITY)
+    token = current.set(known(IDENTITY))
     context = contextvars.copy_context()
     current.reset(token)
     with ThreadPoolExecutor(1) as pool:
@@ -118,7 +127,7 @@ def test_a_thread_pool_that_copies_the_context_has_it() -> None:
 
 def test_a_fresh_thread_has_none() -> None:
     seen: list[str] = []
-    token = current.set(IDENTITY)
+    token = current.set(known(IDENTITY))
     thread = threading.Thread(target=lambda: seen.append(outcome()))
     thread.start()
     thread.join()
@@ -131,7 +140,7 @@ def in_process(method: str) -> list[str]:
     found = []
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
         for key in ("9f-1", "9f-2"):
-            token = current.set(replace(IDENTITY, key=key))
+            token = current.set(known(replace(IDENTITY, key=key)))
             try:
                 found.append(pool.submit(outcome).result())
             finally:

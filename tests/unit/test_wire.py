@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from temporalio.common import RetryPolicy
 
 from agboss_temporal.core import wire
-from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.contract import Contract, UndoInput
 from agboss_temporal.core.errors import RecordError
+from agboss_temporal.core.ledger import UnitPath
 from agboss_temporal.core.wire import CallRecord
 from tests.unit.strategies import records
 
@@ -151,6 +152,27 @@ def test_bytes_of_any_kind_are_read_or_refused(data: bytes) -> None:
 def test_a_deeply_nested_header_is_refused() -> None:
     with pytest.raises(RecordError):
         wire.decode(b"[" * 100_000)
+
+
+@given(
+    st.text("0123456789abcdef-", min_size=1),
+    st.lists(st.integers(0, 99), max_size=3).map(tuple),
+    st.sampled_from(["release", 'a "b"', "Rückgabe"]),
+    st.sampled_from([None, "ship"]),
+    st.sampled_from(["result", "args"]),
+)
+def test_a_template_writes_what_a_record_says(
+    key: str, unit: UnitPath, undo: str, committer: str | None, undo_input: UndoInput
+) -> None:
+    contract = Contract("reserve", undo=undo, committer=committer, undo_input=undo_input)
+    record = CallRecord(
+        action_key=key,
+        undo=undo,
+        committer=committer,
+        unit=unit,
+        options=wire.options_of(contract),
+    )
+    assert wire.ActionTemplate.of(contract).fill(key, unit) == wire.encode(record)
 
 
 def test_options_that_are_default_are_not_written() -> None:
