@@ -1,33 +1,28 @@
-"""Running a plan: newest first, one undo after another, bounded, and whatever cancels the run."""
+"""An unwind from its start to its end: what runs settles, the rest is planned and executed."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from agboss_temporal.call import settle
-from agboss_temporal.core import markdown
-from agboss_temporal.core.ledger import Entry, Step, UnitPath
+from agboss_temporal.core.ledger import Entry, UnitPath
 from agboss_temporal.core.order import reverse_completion
 from agboss_temporal.core.plan import Planned, Unwind
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS, CompensationFailedError
-from agboss_temporal.policy import CompensationPolicy
+from agboss_temporal.execution import execute, show
 from agboss_temporal.run import Run
-from agboss_temporal.undo import Why, undo
+from agboss_temporal.undo import Why
 
 T = TypeVar("T")
 
 EXPLICIT: Final = "explicit"
 """What stands for the trigger where the workflow's code asked for the unwind."""
-
-MAX_SHOWN: Final = 20
-"""How often an unwind renews the current details on its way; each time costs a whole report."""
 
 
 async def protected(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
@@ -95,13 +90,13 @@ async def unwind(
             await settle(run.calls_within(unit, only))
             record.plan = _plan(run, unit, only, select)
             if record.plan:
-                await _execute(run, record, why)
+                await execute(run, record, why)
             else:
                 run.unwinds.remove(record)
         finally:
             run.reopen_unit(unit)
             record.ended_at = run.now()
-    _show(run)
+    show(run)
     return record
 
 
@@ -137,50 +132,3 @@ def _plan(
     if all(e.contract.irreversible for e in wanted):
         return []
     return [Planned(e, outcome=e.outcome) for e in reverse_completion(wanted)]
-
-
-async def _execute(run: Run, record: Unwind, why: Why) -> None:
-    policy = run.policy or CompensationPolicy()
-    stopped = False
-    stride = -(-len(record.plan) // MAX_SHOWN)
-    for number, planned in enumerate(record.plan, 1):
-        if number % stride == 0:
-            _show(run)
-        planned.started_at = run.now()
-        left = _time_left(record.started_at, policy.total_timeout, planned.started_at)
-        if planned.entry.contract.irreversible:
-            _close(run, planned, Step.KEEP)
-        elif stopped:
-            _close(run, planned, Step.LEAVE, "an undo before it gave up")
-        elif left is not None and left <= timedelta(0):
-            _close(run, planned, Step.LEAVE, "total_timeout")
-        else:
-            summary = f"undo of {planned.entry.contract.action} {number}/{len(record.plan)}"
-            reason = await undo(run, record, planned.entry, why, policy, left, summary)
-            _close(run, planned, Step.SUCCEED if reason is None else Step.FAIL, reason)
-            if reason is not None:
-                action = planned.entry.contract.action
-                workflow.logger.error("the undo of %s gave up: %s", action, reason)
-                stopped = policy.on_exhausted == "stop"
-
-
-def _close(run: Run, planned: Planned, step: Step, reason: str | None = None) -> None:
-    run.ledger.move(planned.entry, step)
-    planned.verdict = str(planned.entry.state)
-    planned.reason = reason
-    planned.ended_at = run.now()
-
-
-def _time_left(
-    started: datetime | None, total: timedelta | None, now: datetime
-) -> timedelta | None:
-    if total is None or started is None:
-        return None
-    return started + total - now
-
-
-def _show(run: Run) -> None:
-    """Put the report into the workflow's current details, unless the user has set their own."""
-    if workflow.get_current_details() in ("", run.shown):
-        run.shown = markdown.details(run.report())
-        workflow.set_current_details(run.shown)

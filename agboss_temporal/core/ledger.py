@@ -91,7 +91,8 @@ class Entry:
         ordinal: Its place among all calls that the run started.
         unit: The unit in which it was started.
         state: Where it stands; changed only by `Ledger.move`.
-        sequence: Place in the order of completion, from 1; 0 before it settled.
+        after: How many entries had settled when it was started.
+        sequence: Place in the order in which entries settle, from 1; 0 before it settled.
         raw: The recorded result payload, opaque here; ``None`` if there is none.
         value: The object that the workflow was given for it.
         args: The recorded argument payloads, kept only where the undo needs them.
@@ -107,6 +108,7 @@ class Entry:
     ordinal: int
     unit: UnitPath = ()
     state: State = State.RUNNING
+    after: int = 0
     sequence: int = 0
     raw: Any = None
     value: Any = None
@@ -154,6 +156,7 @@ class Ledger:
         rival = self._by_key.get(entry.key)
         if rival is not None:
             raise IllegalTransitionError(entry.key, rival.state, "begin")
+        entry.after = self._sequence
         self._by_key[entry.key] = entry
         self.entries.append(entry)
         self._pending[entry.key] = entry
