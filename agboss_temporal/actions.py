@@ -99,7 +99,6 @@ def action(
         ContractError: What can be told wrong by this declaration alone, all of it. The rest is
             told when the worker is constructed.
     """
-
     terms = _Terms(
         compensate_with,
         committed_by,
