@@ -13,11 +13,12 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
-from agboss_temporal.core import carry, wire
+from agboss_temporal.core import wire
 from tests.integration import case_flows as flows
 from tests.integration import continue_flows
 from tests.support.acts import ACTIVITIES, WORLD
-from tests.support.harness import Handle, Harness, events_of, names, until
+from tests.support.chains import carried_bytes, finish_chain, runs_of
+from tests.support.harness import Harness, events_of, names, until
 
 ACTS = [*ACTIVITIES, *flows.CASE_ACTS]
 
@@ -41,33 +42,12 @@ class Generic(Interceptor):
         return Rewraps
 
 
-async def runs_of(harness: Harness, handle: Handle) -> list[Handle]:
-    """List the runs of a chain, oldest first."""
-    found = [harness.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)]
-    while True:
-        last = (await events_of(found[-1]))[-1]
-        following = last.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
-        if not following:
-            return found
-        found.append(harness.client.get_workflow_handle(handle.id, run_id=following))
-
-
-async def carried_bytes(run: Handle) -> int:
-    """Say how large the record is with which a run was started."""
-    started = (await events_of(run))[0].workflow_execution_started_event_attributes
-    return len(started.memo.fields[carry.MEMO].data) if carry.MEMO in started.memo.fields else 0
-
-
-async def replay_chain(harness: Harness, runs: list[Handle], workflow: type) -> None:
-    harness._runs += [(run, [workflow]) for run in runs[1:]]
-
-
 async def test_h3_a_generic_interceptor_leaves_continuing_alone(harness: Harness) -> None:
     generations = continue_flows.Generations
     async with harness.worker([generations], interceptors=[Generic()]) as queue:
         handle = await harness.start(queue, generations.run, "fail", 1)
         done = await harness.finish(harness.client.get_workflow_handle(handle.id))
-    first, _ = await runs_of(harness, handle)
+    first, _ = await finish_chain(harness, handle, generations)
     assert names(await events_of(first))[-1] == "WorkflowExecutionContinuedAsNew"
     assert done.world == ["charge:g0", "charge:g1", "refund:g1", "refund:g0"]
     assert isinstance(done.error, ApplicationError)
@@ -80,11 +60,10 @@ async def test_h7_what_was_open_three_runs_ago_is_undone_with_its_own_arguments(
     async with harness.worker([flows.Renews], ACTS) as queue:
         handle = await harness.start(queue, flows.Renews.run, 3)
         done = await harness.finish(harness.client.get_workflow_handle(handle.id))
-    runs = await runs_of(harness, handle)
+    runs = await finish_chain(harness, handle, flows.Renews)
     assert len(runs) == 4
     assert done.world == ["book:original:7", "unbook:original:7"]
     assert len({await carried_bytes(run) for run in runs[1:]}) == 1
-    await replay_chain(harness, runs, flows.Renews)
 
 
 async def test_r4_acting_until_continue_as_new_is_suggested_loses_nothing(
@@ -93,8 +72,7 @@ async def test_r4_acting_until_continue_as_new_is_suggested_loses_nothing(
     async with harness.worker([flows.UntilSuggested], ACTS) as queue:
         handle = await harness.start(queue, flows.UntilSuggested.run)
         done = await harness.finish(harness.client.get_workflow_handle(handle.id))
-    runs = await runs_of(harness, handle)
-    assert len(runs) == 2
+    assert len(await finish_chain(harness, handle, flows.UntilSuggested)) == 2
     forward = [e for e in done.world if e.startswith("store")]
     assert len(forward) > 3
     assert done.world == forward + [e.replace("store", "refund") for e in reversed(forward)]
