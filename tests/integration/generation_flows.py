@@ -118,6 +118,21 @@ class UndoesLater(CompensatedWorkflow):
 
 
 @workflow.defn
+class UndoesAgainLater(CompensatedWorkflow):
+    """Undoes one of two actions by hand, and once more in the run after."""
+
+    @workflow.run
+    async def run(self, receipt: Receipt | None = None) -> None:
+        if receipt is None:
+            receipt = await charge("by hand")
+            await charge("automatic")
+            await refund(receipt)
+            workflow.continue_as_new(receipt)
+        await refund(receipt)
+        await explode()
+
+
+@workflow.defn
 class CommitsOneLater(CompensatedWorkflow):
     """Three actions are open when it continues; the next run commits those that name it."""
 

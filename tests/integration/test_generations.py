@@ -90,6 +90,15 @@ async def test_an_undo_by_hand_in_a_later_generation_closes_what_was_carried(
     assert [r.explicit for r in records(done, "refund")] == [True, False]
 
 
+async def test_r8_an_undo_repeated_in_a_later_generation_does_not_close_another(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    done, _ = await run_chain(harness, flows.UndoesAgainLater)
+    assert done.world[2:] == ["refund:by hand", "refund:by hand", "refund:automatic"]
+    assert next(r.undoes for r in records(done, "refund")) == ""
+    assert "closes none of them" in caplog.text
+
+
 async def test_a_committer_in_a_later_generation_seals_only_what_names_it(
     harness: Harness,
 ) -> None:
