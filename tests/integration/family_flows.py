@@ -7,9 +7,9 @@ from typing import Any
 
 from temporalio import workflow
 
-from agboss_temporal import CompensatedWorkflow, action
+from agboss_temporal import CompensatedWorkflow, JoinFailedError, action, join
 from tests.support.acts import Receipt, refund
-from tests.support.calls import charge, explode
+from tests.support.calls import charge, explode, note
 
 
 def id_of(child: str) -> str:
@@ -82,8 +82,11 @@ class Household(Told):
     """A parent in many shapes."""
 
     @workflow.run
-    async def run(self, how: str, queue: str | None = None) -> Any:
+    async def run(self, how: str, queue: str | None = None, generation: int = 0) -> Any:
         self.queue = queue
+        if generation:
+            await charge("next run")
+            await explode()
         await charge("parent")
         return await getattr(self, how)()
 
@@ -140,6 +143,47 @@ class Household(Told):
             )
         await workflow.wait_condition(lambda: self.go)
         await explode()
+
+    async def joined(self, how: str = "plain") -> None:
+        try:
+            await join(self.tour(how), self.charges_then_fails())
+        except JoinFailedError:
+            await note("caught")
+        await charge("after")
+        await explode()
+
+    async def joined_with_stubborn(self) -> None:
+        await self.joined("stubborn")
+
+    async def charges_then_fails(self) -> None:
+        await charge("branch")
+        await workflow.wait_condition(lambda: self.go)
+        await explode()
+
+    async def waits(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update
+    async def travel(self) -> str:
+        await charge("in handler")
+        receipt = await self.tour("plain")
+        return str(receipt.item)
+
+    async def renews_beside_a_sibling(self) -> None:
+        await workflow.start_child_workflow(Sibling.run, args=["a", "wait"], id=id_of("a"))
+        await self.renew()
+
+    async def renews_beside_a_tour(self) -> None:
+        self.task = asyncio.create_task(self.tour("plain"))
+        await self.renew()
+
+    async def renews_beside_a_stubborn_tour(self) -> None:
+        self.task = asyncio.create_task(self.tour("stubborn"))
+        await self.renew()
+
+    async def renew(self) -> None:
+        await workflow.wait_condition(lambda: self.go)
+        workflow.continue_as_new(args=["unused", None, 1])
 
     async def two_tours(self) -> None:
         first = asyncio.create_task(self.tour("plain"))

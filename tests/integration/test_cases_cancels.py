@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 from tests.integration import case_flows as flows
 from tests.integration.child_flows import BookTrip, Known
 from tests.support.acts import WORLD
+from tests.support.families import relative, status_of, until_status
 from tests.support.harness import (
     Done,
     Handle,
@@ -19,25 +20,12 @@ from tests.support.harness import (
     events_of,
     names,
     scheduled,
-    until,
     until_did,
     until_event,
 )
 from tests.support.meanwhile import MEANWHILE
 
 FAMILY: Sequence[type] = [flows.StartsChild, BookTrip, Known]
-
-
-def child_of(harness: Harness, handle: Handle) -> Handle:
-    return harness.client.get_workflow_handle(handle.id + "-child")
-
-
-async def until_closed(handle: Handle) -> WorkflowExecutionStatus | None:
-    async def closed() -> bool:
-        return (await handle.describe()).status != WorkflowExecutionStatus.RUNNING
-
-    await until(closed)
-    return (await handle.describe()).status
 
 
 def assert_start_was_pending(done: Done, event: str) -> None:
@@ -64,7 +52,7 @@ async def test_c3_cancel_while_a_child_start_is_pending(
         async with MEANWHILE.during(handle.id):
             await handle.cancel()
         done = await harness.finish(handle)
-        assert await until_closed(child_of(harness, handle)) == WorkflowExecutionStatus.CANCELED
+        await until_status(relative(harness, handle, "child"), WorkflowExecutionStatus.CANCELED)
     assert_start_was_pending(done, "WorkflowExecutionCancelRequested")
     assert done.status == "CANCELED"
     assert done.world == ["charge:parent", "refund:parent"]
@@ -84,12 +72,12 @@ async def test_c3_failure_while_a_child_start_is_pending(
             await handle.signal("break_it")
         done = await harness.finish(handle)
         child_world = WORLD.of(f"{handle.id}-child")
-        description = await child_of(harness, handle).describe()
-        assert description.status == WorkflowExecutionStatus.CANCELED
+        child_status = await status_of(relative(harness, handle, "child"))
     assert_start_was_pending(done, "WorkflowExecutionSignaled")
     assert isinstance(done.error, ApplicationError)
     assert done.error.type == "SignalFailed"
     assert done.world == ["charge:parent", "refund:parent"]
+    assert child_status == WorkflowExecutionStatus.CANCELED
     assert child_world in ([], [f"charge:{item}", f"refund:{item}"])
     assert [(d.name, d.kind) for d in done.report.in_doubt] == doubts
     settled = done.events.index("ChildWorkflowExecutionCanceled")
@@ -102,7 +90,7 @@ async def test_c3_cancel_while_a_child_starts_that_nobody_runs(harness: Harness)
         async with MEANWHILE.during(handle.id):
             await handle.cancel()
         done = await harness.finish(handle)
-        await child_of(harness, handle).terminate()
+        await relative(harness, handle, "child").terminate()
     assert_start_was_pending(done, "WorkflowExecutionCancelRequested")
     assert done.status == "CANCELED"
     assert done.world == ["charge:parent", "refund:parent"]
@@ -112,7 +100,7 @@ async def test_c3_cancel_while_a_child_starts_that_nobody_runs(harness: Harness)
 async def test_c4_cancel_of_an_action_that_nobody_took_and_of_a_child(harness: Harness) -> None:
     async with harness.worker([flows.QueuedAndChild, Known]) as queue:
         handle = await harness.start(queue, flows.QueuedAndChild.run)
-        await until_did(child_of(harness, handle), "charge:child")
+        await until_did(relative(harness, handle, "child"), "charge:child")
         await handle.cancel()
         done = await harness.finish(handle)
     assert done.status == "CANCELED"
@@ -158,7 +146,7 @@ async def test_c14_a_child_action_that_completes_after_the_cancel(
 ) -> None:
     async with harness.worker([flows.TakesLateTrip, flows.LateTrip]) as queue:
         handle = await harness.start(queue, flows.TakesLateTrip.run, cancel_type)
-        child = child_of(harness, handle)
+        child = relative(harness, handle, "child")
         await until_did(child, "charge:trip")
         await handle.cancel()
         await until_event(child, "WorkflowExecutionCancelRequested")
@@ -169,7 +157,7 @@ async def test_c14_a_child_action_that_completes_after_the_cancel(
             assert "refund" not in scheduled(await events_of(handle))
             await child.signal("complete")
             done = await harness.finish(handle)
-        assert await until_closed(child) == WorkflowExecutionStatus.COMPLETED
+        await until_status(child, WorkflowExecutionStatus.COMPLETED)
     assert done.status == "CANCELED"
     assert WORLD.of(child.id) == ["charge:trip"]
     if cancel_type == "abandon":

@@ -5,46 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from temporalio.client import WorkflowExecutionStatus
+from temporalio.client import (
+    WorkflowExecutionStatus,
+)
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 from tests.integration import family_flows as flows
 from tests.support.acts import ACTIVITIES, WORLD
+from tests.support.families import relative, status_of, until_charged, until_status
 from tests.support.harness import (
     Done,
-    Handle,
     Harness,
     events_of,
     names,
-    until,
     until_did,
     until_event,
 )
 
 ALL: Sequence[type] = [flows.Member, flows.Household, flows.Sibling, flows.Tour]
 ORDERS = ["complete first", "cancel first"]
-
-
-def relative(harness: Harness, handle: Handle, *names: str) -> Handle:
-    return harness.client.get_workflow_handle("-".join([handle.id, *names]))
-
-
-async def status_of(handle: Handle) -> WorkflowExecutionStatus | None:
-    return (await handle.describe()).status
-
-
-async def until_status(handle: Handle, status: WorkflowExecutionStatus) -> None:
-    async def there() -> bool:
-        return await status_of(handle) == status
-
-    await until(there)
-
-
-async def until_charged(handle: Handle, effect: str) -> None:
-    """Wait until a workflow has acted, and has seen that it has."""
-    await until_did(handle, effect)
-    await until_event(handle, "ActivityTaskCompleted")
-    await until_event(handle, "WorkflowTaskCompleted", 2)
 
 
 def error_type(done: Done) -> str | None:
