@@ -118,7 +118,7 @@ class UndoesLater(CompensatedWorkflow):
 
 
 @workflow.defn
-class UndoesAgainLater(CompensatedWorkflow):
+class RepeatsAnUndoLater(CompensatedWorkflow):
     """Undoes one of two actions by hand, and once more in the run after."""
 
     @workflow.run

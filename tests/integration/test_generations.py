@@ -93,7 +93,7 @@ async def test_an_undo_by_hand_in_a_later_generation_closes_what_was_carried(
 async def test_r8_an_undo_repeated_in_a_later_generation_does_not_close_another(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    done, _ = await run_chain(harness, flows.UndoesAgainLater)
+    done, _ = await run_chain(harness, flows.RepeatsAnUndoLater)
     assert done.world[2:] == ["refund:by hand", "refund:by hand", "refund:automatic"]
     assert next(r.undoes for r in records(done, "refund")) == ""
     assert "closes none of them" in caplog.text
