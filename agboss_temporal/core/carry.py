@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,6 +30,8 @@ class Carried:
         doubt: Why its outcome is unknown.
         task_queue: The queue on which it was scheduled.
         priority: The priority with which it was scheduled.
+        after: How many of those carried with it had settled when it was started; ``None`` for all
+            before it, as in sequential code.
     """
 
     key: str
@@ -38,9 +41,26 @@ class Carried:
     doubt: str | None = None
     task_queue: str | None = None
     priority: tuple[Any, ...] | None = None
+    after: int | None = None
 
 
-def carried(entry: Entry, queue: str, priority: tuple[Any, ...] | None) -> Carried:
+def overlaps(settled: Sequence[Entry]) -> list[int | None]:
+    """Say of each entry how many of these had settled when it was started.
+
+    Args:
+        settled: Entries in the order in which they settled.
+
+    Returns:
+        A number for each; ``None`` where it is all before it.
+    """
+    sequences = [entry.sequence for entry in settled]
+    starts = [bisect_right(sequences, entry.after) for entry in settled]
+    return [None if start == place else start for place, start in enumerate(starts)]
+
+
+def carried(
+    entry: Entry, queue: str, priority: tuple[Any, ...] | None, after: int | None = None
+) -> Carried:
     """Take an entry along; one without a queue of its own keeps the queue of its run."""
     return Carried(
         key=entry.key,
@@ -50,6 +70,7 @@ def carried(entry: Entry, queue: str, priority: tuple[Any, ...] | None) -> Carri
         doubt=entry.doubt,
         task_queue=entry.task_queue or queue,
         priority=priority,
+        after=after,
     )
 
 
@@ -109,6 +130,7 @@ def _row(entry: Carried) -> dict[str, Any]:
         "w": entry.doubt,
         "q": entry.task_queue,
         "p": entry.priority,
+        "s": entry.after,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -131,6 +153,7 @@ def _carried(row: dict[str, Any]) -> Carried:
         doubt=row.get("w"),
         task_queue=row.get("q"),
         priority=tuple(row["p"]) if "p" in row else None,
+        after=row.get("s"),
     )
 
 

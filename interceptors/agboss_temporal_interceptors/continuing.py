@@ -84,6 +84,8 @@ def adopt(run: Run, info: workflow.Info) -> None:
         entry.args = tuple(Payload.FromString(arg) for arg in each.args)
         entry.priority = None if each.priority is None else Priority(*each.priority)
         run.ledger.begin(entry)
+        if each.after is not None:
+            entry.after = min(each.after, entry.after)
         run.named_calls += 1
         if each.doubt is not None:
             run.ledger.doubt(entry, each.doubt)
@@ -95,7 +97,10 @@ def adopt(run: Run, info: workflow.Info) -> None:
 def _record(entries: list[Entry]) -> Payload:
     info = workflow.info()
     in_order = sorted(entries, key=lambda e: e.sequence)
-    rows = [carry.carried(e, info.task_queue, _priority(e.priority)) for e in in_order]
+    rows = [
+        carry.carried(e, info.task_queue, _priority(e.priority), after)
+        for e, after in zip(in_order, carry.overlaps(in_order), strict=True)
+    ]
     data = carry.encode(rows, info.run_id)
     if len(data) > MAX_CARRIED_BYTES:
         raise ConfigurationError(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.integration import child_flows, endings_flows, explicit_flows, race_flows
+from tests.integration import causal_flows, child_flows, endings_flows, explicit_flows, race_flows
 from tests.support.acts import WORLD
 from tests.support.harness import Handle, until_did, until_event
 
@@ -64,4 +64,6 @@ SCENARIOS = [
     Scenario("ambiguous", [explicit_flows.ByHand], ["ambiguous"]),
     Scenario("finished-child", FAMILY, ["undoes_finished_child"]),
     Scenario("running-child", FAMILY, ["child_runs"], cancel_child),
+    Scenario("causal", [causal_flows.Causal], [[["a"], ["b", "broken", "c"], ["d"]]]),
+    Scenario("causal-narrow", [causal_flows.Narrow], [[["a", "b", "c", "d", "e"], ["f"]]]),
 ]
