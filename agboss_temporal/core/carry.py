@@ -1,4 +1,4 @@
-"""What a run that continues as new hands to the next one: its open entries, compressed."""
+"""Entries on their way from one run to another, and the record that continues a run as new."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ class Carried:
         priority: The priority with which it was scheduled.
         after: How many of those carried with it had settled when it was started; ``None`` for all
             before it, as in sequential code.
+        undo_options: Options of the contract in JSON form, where the next worker is not to decide.
     """
 
     key: str
@@ -42,6 +43,7 @@ class Carried:
     task_queue: str | None = None
     priority: tuple[Any, ...] | None = None
     after: int | None = None
+    undo_options: Mapping[str, Any] | None = None
 
 
 def overlaps(settled: Sequence[Entry]) -> list[int | None]:
@@ -76,7 +78,7 @@ def carried(
 
 def encode(entries: Sequence[Carried], run_id: str) -> bytes:
     """Write entries, in their order, for the run that follows ``run_id``."""
-    rows = json.dumps([_row(entry) for entry in entries], separators=(",", ":")).encode()
+    rows = json.dumps([row_of(entry) for entry in entries], separators=(",", ":")).encode()
     record = {"v": 1, "run": run_id, "n": len(entries), "z": _text(zlib.compress(rows, 9))}
     return json.dumps(record, separators=(",", ":")).encode()
 
@@ -99,7 +101,7 @@ def decode(data: bytes) -> list[Carried]:
     record = _record(data)
     try:
         rows = json.loads(zlib.decompress(base64.b64decode(record["z"])))
-        return [_carried(row) for row in rows]
+        return [from_row(row) for row in rows]
     except (KeyError, TypeError, ValueError, zlib.error) as err:
         raise RecordError("the carried ledger in the memo is damaged") from err
 
@@ -114,7 +116,8 @@ def _record(data: bytes) -> dict[str, Any]:
     return record
 
 
-def _row(entry: Carried) -> dict[str, Any]:
+def row_of(entry: Carried) -> dict[str, Any]:
+    """Write an entry as JSON; a field that is absent has its default."""
     contract = entry.contract
     fields: dict[str, Any] = {
         "k": entry.key,
@@ -131,11 +134,13 @@ def _row(entry: Carried) -> dict[str, Any]:
         "q": entry.task_queue,
         "p": entry.priority,
         "s": entry.after,
+        "o": entry.undo_options or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _carried(row: dict[str, Any]) -> Carried:
+def from_row(row: Mapping[str, Any]) -> Carried:
+    """Read an entry; fields that this version does not know are passed over."""
     contract = Contract(
         action=row["a"],
         kind=row.get("t", "activity"),
@@ -154,6 +159,7 @@ def _carried(row: dict[str, Any]) -> Carried:
         task_queue=row.get("q"),
         priority=tuple(row["p"]) if "p" in row else None,
         after=row.get("s"),
+        undo_options=row.get("o"),
     )
 
 

@@ -50,7 +50,10 @@ class Planned:
 
 @dataclass(slots=True)
 class Unwind:
-    """One unwind: what started it, and its plan."""
+    """One unwind: what started it, and its plan.
+
+    ``origin`` is the id of the workflow whose history holds the entries, if that is another one.
+    """
 
     ordinal: int
     trigger: str
@@ -58,6 +61,7 @@ class Unwind:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     plan: list[Planned] = dataclasses.field(default_factory=list)
+    origin: str | None = None
 
     @property
     def status(self) -> str:

@@ -32,6 +32,17 @@ class Records:
         """Write what an undo of an unwind is."""
         return wire.encode(record_of_undo(entry, unwind))
 
+    def of_hand_over(self, number: int, unwind: Unwind) -> bytes:
+        """Write what a child is that takes over a part of an unwind."""
+        return wire.encode(
+            wire.CallRecord(
+                hands_over=number,
+                unwind=unwind.ordinal,
+                trigger=unwind.trigger,
+                cause=unwind.cause,
+            )
+        )
+
     def _template(self, contract: Contract) -> wire.ActionTemplate:
         name = (contract.kind, contract.action)
         found = self._templates.get(name)
@@ -66,6 +77,7 @@ def record_of_undo(entry: Entry, unwind: Unwind) -> wire.CallRecord:
         unwind=unwind.ordinal,
         trigger=unwind.trigger if first else None,
         cause=unwind.cause if first else None,
+        origin=unwind.origin,
     )
 
 
