@@ -76,7 +76,7 @@ class RecoveryWorkflow:
     versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
 )
 class VersionedRecoveryWorkflow(RecoveryWorkflow):
-    """The same for workers of a versioned deployment; others must not say how they are versioned."""
+    """The same for workers of a versioned deployment, which have to say what a new one means."""
 
     @workflow.init
     def __init__(self, plan: RawValue) -> None:

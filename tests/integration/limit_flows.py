@@ -33,8 +33,8 @@ async def let_go(ctx: UndoContext) -> None:
 
 @action(compensate_with=let_go, undo_input="context")
 @activity.defn
-async def hold(item: str) -> str:
-    WORLD.did(f"hold:{item}")
+async def keep(item: str) -> str:
+    WORLD.did(f"keep:{item}")
     WORLD.did(f"key:{idempotency_key()}")
     return f"{item}!"
 
@@ -78,7 +78,7 @@ async def act_elsewhere(item: str) -> str:
 
 EVERYTHING: Sequence[Callable[..., Any]] = [
     *ACTS,
-    *(hold, let_go, grow, shrink, grow_bytes, shrink_bytes, act_elsewhere),
+    *(keep, let_go, grow, shrink, grow_bytes, shrink_bytes, act_elsewhere),
 ]
 
 
@@ -118,13 +118,13 @@ class Hurried(Many):
 
 
 @workflow.defn
-class Holds(CompensatedWorkflow):
+class Keeps(CompensatedWorkflow):
     """Its undos are given a context and tell what they know."""
 
     @workflow.run
     async def run(self, items: list[str]) -> None:
         for item in items:
-            await workflow.execute_activity(hold, item, **ONCE)
+            await workflow.execute_activity(keep, item, **ONCE)
         await explode("Original")
 
 

@@ -126,7 +126,7 @@ async def test_e8_each_child_names_the_unwind_and_its_undos_the_run(full: Harnes
 
 
 async def test_e8_undos_know_what_they_would_have_known(full: Harness) -> None:
-    done, parts = await run(full, flows.Holds, ["a", "b", "c"])
+    done, parts = await run(full, flows.Keeps, ["a", "b", "c"])
     told = [effect for effects in did(parts) for effect in effects]
     assert [e for e in told if e.startswith("let go")] == [
         f"let go:{item}:{item}!:node-failure" for item in ("c", "b", "a")
@@ -328,7 +328,7 @@ async def test_e8_a_child_that_is_terminated_leaves_its_entries_failed(full: Har
 async def test_e8_every_converter_and_codec_hands_over(harness: Harness, converter: str) -> None:
     plain = Harness(harness.plain, cache=harness.cache, data_converter=CONVERTERS[converter])
     async with budgeted(plain, FULL) as own:
-        done, parts = await run(own, flows.Holds, ["a", "b", "c"])
+        done, parts = await run(own, flows.Keeps, ["a", "b", "c"])
     told = [e for effects in did(parts) for e in effects if e.startswith("let go")]
     assert told == [f"let go:{item}:{item}!:node-failure" for item in ("c", "b", "a")]
     assert verdicts(done) == ["undone"] * 3
