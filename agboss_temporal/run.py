@@ -17,6 +17,7 @@ from temporalio.worker import ContinueAsNewInput
 
 from agboss_temporal import units
 from agboss_temporal.call import Call
+from agboss_temporal.core.budget import HistoryBudget
 from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.core.entry import Entry, State, Step
 from agboss_temporal.core.ledger import CommitterInDoubt, Ledger
@@ -57,13 +58,22 @@ class Run:
         marked: Whether its own unwind has begun, as a marker in its history says.
         also_failed: Types of errors that arrived while the run was ending.
         payload_limit: Size in bytes above which the server may refuse an undo's context.
+        budget: How much of the history an unwind may use.
+        handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
     def __init__(
-        self, contracts: ContractTable, default_policy: CompensationPolicy, payload_limit: int
+        self,
+        contracts: ContractTable,
+        default_policy: CompensationPolicy,
+        payload_limit: int,
+        budget: HistoryBudget,
     ) -> None:
         self.contracts = contracts
         self.payload_limit = payload_limit
+        self.budget = budget
+        self.handed_over = 0
+        self.handing_over: dict[str, tuple[int, Unwind]] = {}
         self.ledger = Ledger()
         self.unwinds = UnwindLog()
         self.root = units.Unit()

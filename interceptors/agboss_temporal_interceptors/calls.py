@@ -83,6 +83,11 @@ class Recorder:
     ) -> Any:
         """Start a child workflow; record it if a contract names it or it is compensated."""
         run = self._run
+        handed = run.handing_over.pop(input.id, None)
+        if handed is not None:
+            record = self._records.of_hand_over(*handed)
+            input.headers = headers.with_record(input.headers, record)
+            return await proceed(input)
         key, ordinal = run.next_key()
         call = self._named(_KIND_WORKFLOW, input.workflow, key, ordinal, input.args)
         known = input.workflow in self._compensated_children

@@ -10,6 +10,7 @@ from typing import Any
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateStage
 
 from tests.integration import (
+    causal_flows,
     child_flows,
     endings_flows,
     explicit_flows,
@@ -102,4 +103,6 @@ SCENARIOS = [
     Scenario("failing-signal", [handler_flows.Handled], ["main"], break_by_signal_handler),
     Scenario("finished-child", FAMILY, ["undoes_finished_child"]),
     Scenario("running-child", FAMILY, ["child_runs"], cancel_child),
+    Scenario("causal", [causal_flows.Causal], [[["a"], ["b", "broken", "c"], ["d"]]]),
+    Scenario("causal-narrow", [causal_flows.Narrow], [[["a", "b", "c", "d", "e"], ["f"]]]),
 ]
