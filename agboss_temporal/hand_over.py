@@ -20,11 +20,12 @@ from agboss_temporal.core.plan import Unwind
 from agboss_temporal.core.recovery import Outcome, RecoveryPlan
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
-from agboss_temporal.undo import Why
+from agboss_temporal.undo import Why, payload_size
 from agboss_temporal.undo_options import to_json
 
-HEADROOM: Final = 1024
-"""Bytes of the payload limit that are left for what surrounds a plan."""
+MAX_INPUT: Final = 2 * 1024 * 1024 - 1024
+"""How large one child's plan may be in bytes, also where payloads may be larger: it is written and
+read within one workflow task."""
 
 MAX_ID: Final = 900
 """How long a child's id may be; the server's limit is 1,000 characters, if nobody lowered it."""
@@ -59,14 +60,24 @@ def portion(
     Returns:
         The portion, ``None`` if not even the first entry fits.
     """
-    limit = run.payload_limit - HEADROOM
-    count = min(len(rest), run.budget.per_child)
+    limit = min(run.payload_limit, MAX_INPUT)
+    count = _first_guess(rest[: run.budget.per_child], limit)
     while count > 0:
         data = recovery.encode_plan(_plan(record, why, policy, until, rest[:count]))
         if len(data) <= limit:
             return Portion(count, data)
         count = min(count - 1, count * limit // len(data))
     return None
+
+
+def _first_guess(entries: Sequence[Entry], limit: int) -> int:
+    """Count how many entries fit if nothing can be compressed; at least one."""
+    held = 0
+    for count, entry in enumerate(entries):
+        held += payload_size(entry)
+        if held > limit:
+            return max(1, count)
+    return len(entries)
 
 
 async def delegate(run: Run, record: Unwind, part: Portion) -> Mapping[str, Outcome] | str:

@@ -138,7 +138,7 @@ def decode_result(data: bytes) -> dict[str, Outcome]:
 
 
 def _framed(about: Mapping[str, Any], body: Mapping[str, Any]) -> bytes:
-    return _json(about) + b"\n" + zlib.compress(_json(body), 9)
+    return _json(about) + b"\n" + zlib.compress(_json(body))
 
 
 def _unframed(data: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from temporalio.api.common.v1 import Payload
-from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
+from temporalio.api.common.v1 import Payload, WorkflowExecution
+from temporalio.api.workflowservice.v1 import (
+    ResetWorkflowExecutionRequest,
+    SetWorkerDeploymentCurrentVersionRequest,
+)
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import RawValue, VersioningBehavior, WorkerDeploymentVersion
 from temporalio.exceptions import ActivityError, ApplicationError
@@ -34,7 +37,7 @@ from tests.support.harness import (
     until_did,
     until_event,
 )
-from tests.support.limits import budgeted, children, did, headers
+from tests.support.limits import budgeted, children, did, headers, ids
 
 EVERYTHING = [*ACTIVITIES, *flows.EVERYTHING]
 FULL = HistoryBudget(events=1, per_child=2)
@@ -403,6 +406,37 @@ async def test_e8_causal_undos_in_flight_end_before_the_rest_is_handed_over(
     assert waves(undos(list(done.history.events))) == [set(held)]
     assert waves(undos(await events_of(part))) == [{"b", "c"}, {"a"}]
     assert verdicts(done) == ["undone"] * 5
+
+
+async def test_a_run_that_is_reset_in_the_middle_replays_what_it_handed_over(
+    full: Harness,
+) -> None:
+    """A reset gives the run another id; children that it started before are still its own."""
+    async with full.worker([flows.Many], EVERYTHING) as queue:
+        handle = await full.start(queue, flows.Many.run, ["a", "b", "c"])
+        await full.finish(handle)
+        parts = await children(full, handle)
+        events = await events_of(handle)
+        first = names(events).index("ChildWorkflowExecutionCompleted")
+        point = next(e.event_id for e in events[first:] if names([e]) == ["WorkflowTaskCompleted"])
+        answer = await full.client.workflow_service.reset_workflow_execution(
+            ResetWorkflowExecutionRequest(
+                namespace=full.client.namespace,
+                workflow_execution=WorkflowExecution(workflow_id=handle.id),
+                reason="test",
+                request_id=handle.id,
+                workflow_task_finish_event_id=point,
+            )
+        )
+        again = full.client.get_workflow_handle(handle.id, run_id=answer.run_id)
+        done = await full.finish(again)
+        full._runs.append((again, [flows.Many]))
+    found = ids(done.history.events)
+    assert found[0] == parts[0].id
+    assert found[1] != parts[1].id
+    assert WORLD.of(found[1]) == ["refund:a"]
+    assert done.events.count("WorkflowTaskFailed") == 1, "only that of the reset"
+    assert verdicts(done) == ["undone"] * 3
 
 
 # -- compensate()
