@@ -23,11 +23,16 @@ MAX_CARRIED_BYTES: Final = 40 * 1024
 
 
 async def settle_closed(run: Run) -> None:
-    """Settle the named calls that still run; further ones are refused from now on."""
+    """Settle the named calls that still run, and let handlers that fail by it undo what they did.
+
+    Further named calls are refused from now on.
+    """
     run.closing = True
     run.close_scope(Scope())
-    async with run.alone(()):
+    async with run.turns.alone(run.turns.announce(())):
         await settle(named_calls(run), withdraw=False)
+    await run.rest()
+    await run.turns.idle()
 
 
 def named_calls(run: Run) -> list[Call]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from temporalio import workflow
+from temporalio.exceptions import CancelledError
 
 from agboss_temporal import _compat, units
 from agboss_temporal.core import wire
@@ -46,16 +47,19 @@ class Handlers:
         finally:
             units.leave(token)
             run.hand_over(unit)
-            run.untold_updates.pop(unit.path, None)
+            run.updates.pop(unit.path, None)
             del run.handlers[unit.path], self._at_work[unit.path]
 
     async def of_update(self, id: str, name: str, body: Coroutine[Any, Any, Any]) -> Any:
         """Await an update handler: what it did is undone, or its caller is told that it is done."""
         run = self._run
         with self.unit("update", name) as unit:
-            run.untold_updates[unit.path] = wire.update_digest(id)
+            run.updates[unit.path] = wire.update_digest(id), None
             try:
                 result = await body
+                if run.ledger.to_undo(Scope(unit.path)):
+                    # What cannot be sent fails the update after this.
+                    workflow.payload_converter().to_payloads([result])
             except (Exception, asyncio.CancelledError) as err:
                 probe_eviction()
                 final = await self._failed(unit, err)
@@ -95,11 +99,10 @@ class Handlers:
         ending = classify(error, self._run)
         if ending is None:
             return unjoined(error)
-        if self._run.leaving:
-            return ending.error
         record = await self.undo(unit, ending.error)
         if record is not None and record.left_behind:
             final = CompensationFailedError(self._run.report())
-            final.__cause__ = ending.error
+            cancelled = isinstance(ending.error, asyncio.CancelledError)
+            final.__cause__ = CancelledError("Cancelled") if cancelled else ending.error
             return final
         return ending.error
