@@ -53,14 +53,16 @@ async def test_a_run_that_returns_in_the_same_turn_waits_for_a_failing_unit(
     assert done.result == "returned"
 
 
-async def test_an_update_that_fails_because_the_run_continues_is_undone(harness: Harness) -> None:
+async def test_an_update_that_fails_while_the_run_continues_is_undone(harness: Harness) -> None:
     async with harness.worker([Races]) as queue:
         handle = await harness.start(queue, Races.run, "renews_when_told")
-        update = await handle.start_update(Races.charges_twice, wait_for_stage=ACCEPTED)
+        update = await handle.start_update(Races.charges_twice_and_fails, wait_for_stage=ACCEPTED)
         await until_did(handle, f"at:{handle.id}")
         await handle.signal("proceed")
         await until_event(handle, "ActivityTaskCancelRequested")
         WORLD.gate(handle.id).set()
+        first = harness.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+        await until_event(first, "WorkflowExecutionContinuedAsNew")
         with pytest.raises(WorkflowUpdateFailedError):
             await update.result()
         done = await harness.finish(harness.client.get_workflow_handle(handle.id))

@@ -68,9 +68,10 @@ class Races(Racing):
         raise refused()
 
     @workflow.update
-    async def charges_twice(self) -> None:
+    async def charges_twice_and_fails(self) -> None:
         await charge("first")
         await charge("second", self.gate)
+        raise refused()
 
     @workflow.update
     async def returns_what_cannot_be_sent(self) -> Any:
