@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from agboss_temporal.core.entry import (
     undo_payloads,
 )
 from agboss_temporal.core.errors import IllegalTransitionError
-from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related
+from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related, within
 
 MAX_IN_DOUBT: Final = 100
 """How many calls in doubt a run lists; older ones are only counted, so that a run that lives for
@@ -132,6 +132,16 @@ class Ledger:
         if entry.committed:
             self.move(entry, Step.SEAL)
 
+    def take_back(self, entry: Entry) -> None:
+        """Enter again what had left: a later record says that it was still to be undone."""
+        entry.state = State.OPEN if entry.doubt is None else State.IN_DOUBT
+        self._pending[entry.key] = entry
+
+    def rename(self, entry: Entry, key: str) -> None:
+        """Give an entry the key that later records call it by."""
+        entry.key = key
+        self._pending = {each.key: each for each in self._pending.values()}
+
     def hand_over(self, unit: UnitPath, to: UnitPath) -> None:
         """Give what belongs to a unit that ends to one that encloses it."""
         for entry in self._pending.values():
@@ -146,6 +156,28 @@ class Ledger:
                 ended.update(ended_between(entry.told, entry.unit))
                 entry.told = entry.unit
         return sorted(ended)
+
+    def told(self, ended: Iterable[UnitPath]) -> None:
+        """Follow the hand-overs that a committer's record tells, as `tell` told them."""
+        over = frozenset(ended)
+        for entry in self._pending.values() if over else ():
+            while entry.told in over and entry.contract.committer is not None:
+                entry.told = entry.told[:-1]
+
+    def seal_told(self, unit: UnitPath, *, keep_uncommitted: bool = False) -> list[Entry]:
+        """Seal what is open in a unit that ends, as far as records tell what belongs to it.
+
+        Args:
+            unit: The unit.
+            keep_uncommitted: Whether what still waits for a committer stays open.
+        """
+        return self._seal(
+            lambda entry: (
+                entry.state is State.OPEN
+                and within(entry.told, unit)
+                and not (keep_uncommitted and entry.contract.committer is not None)
+            )
+        )
 
     def seal_unit(self, unit: UnitPath, *, keep_uncommitted: bool = False) -> list[Entry]:
         """Seal what is open in a unit that ends.

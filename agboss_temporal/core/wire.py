@@ -22,6 +22,12 @@ written for every named call.
 ``w``   ordinal of the unwind, from 1
 ``t``   trigger of the unwind, on its first undo
 ``e``   type of the error that started it, on its first undo
+``l``   what reports call the unit that is unwound, on its first
+        undo; absent for the run
+``k``   on its first undo: keys of the irreversible actions that
+        the unwind answers for, because nothing else shows them
+``b``   the call is abandoned when it is cancelled: it may settle
+        without the workflow, or be undone before it has settled
 ``A…Z`` options of the contract that are not default
 ======  ===========================================================
 """
@@ -47,7 +53,7 @@ HEADER: Final = "agboss-compensation"
 """Name of the header."""
 
 _text, _number = (reading.of(kind, type(None)) for kind in (str, int))
-_paths = reading.each(reading.of(str))
+_texts = reading.each(reading.of(str))
 
 _UNIT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
@@ -73,6 +79,9 @@ class CallRecord:
         unwind: Ordinal of the unwind that an undo belongs to.
         trigger: What started that unwind.
         cause: Type of the error that started it.
+        label: What reports call the unit that is unwound.
+        kept: Keys of the irreversible actions that the unwind answers for.
+        abandons: Whether a cancel of the call does not wait for it to settle.
     """
 
     action_key: str | None = None
@@ -89,6 +98,9 @@ class CallRecord:
     unwind: int | None = None
     trigger: str | None = None
     cause: str | None = None
+    label: str | None = None
+    kept: tuple[str, ...] = ()
+    abandons: bool = False
 
     @property
     def role(self) -> Role:
@@ -119,6 +131,9 @@ def encode(record: CallRecord) -> bytes:
         "w": record.unwind,
         "t": record.trigger,
         "e": record.cause,
+        "l": record.label,
+        "k": list(record.kept) or None,
+        "b": 1 if record.abandons else None,
     }
     return _written(fields).encode()
 
@@ -191,12 +206,15 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         undo=_text(fields.get("u")),
         committer=_text(fields.get("c")),
         unit=_unit(_text(fields.get("p"))),
-        ended=tuple(_unit(each) for each in _paths(fields.get("f") or ())),
+        ended=tuple(_unit(each) for each in _texts(fields.get("f") or ())),
         update=_text(fields.get("h")),
         options={n: value for n, value in fields.items() if len(n) == 1 and n in ascii_uppercase},
         unwind=_number(fields.get("w")),
         trigger=_text(fields.get("t")),
         cause=_text(fields.get("e")),
+        label=_text(fields.get("l")),
+        kept=_texts(fields.get("k") or ()),
+        abandons=bool(fields.get("b")),
     )
 
 
