@@ -13,7 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 from agboss_temporal import units
-from agboss_temporal.core.scope import path_text
+from agboss_temporal.core.sealing import SEALED_UNIT, Seal
 from agboss_temporal.exceptions import JoinFailedError
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, error_type
@@ -24,9 +24,6 @@ T = TypeVar("T")
 
 JOIN: Final = "join"
 """What stands for the trigger where a branch of a join failed."""
-
-SEALED_UNIT: Final = "agboss-sealed"
-"""Memo field that tells the history which unit has been sealed."""
 
 
 def unit(name: str | None = None, *, seal: bool = False) -> AbstractAsyncContextManager[None]:
@@ -84,8 +81,10 @@ class _OpenUnit(AbstractAsyncContextManager[None]):
 
     def _finish(self) -> None:
         """Seal what is open; history shows it by an event, because no call may follow."""
-        if self._run.ledger.seal_unit(self._unit.path):
-            workflow.upsert_memo({SEALED_UNIT: path_text(self._unit.path)})
+        sealed = self._run.ledger.seal_unit(self._unit.path)
+        if sealed:
+            seal = Seal.of(self._unit.path, sealed, self._run.ledger)
+            workflow.upsert_memo({SEALED_UNIT: seal.text()})
 
 
 async def join(*coroutines: Coroutine[Any, Any, T]) -> list[T]:

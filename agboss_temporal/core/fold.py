@@ -8,7 +8,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -19,6 +19,7 @@ from agboss_temporal.core.contract import Contract, ContractTable
 from agboss_temporal.core.entry import Entry, State, Step
 from agboss_temporal.core.errors import HistoryError
 from agboss_temporal.core.facts import Call, Origin
+from agboss_temporal.core.judging import Docket, Judged
 from agboss_temporal.core.ledger import CommitterInDoubt, Ledger
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.run_ledger import (
@@ -31,6 +32,7 @@ from agboss_temporal.core.run_ledger import (
     UnrecordedCall,
 )
 from agboss_temporal.core.scope import UnitPath
+from agboss_temporal.core.sealing import Seal
 from agboss_temporal.core.unwinds_seen import Undoing, UnwindsSeen
 from agboss_temporal.core.wire import CallRecord
 
@@ -53,6 +55,7 @@ class Row:
     recorded: bool = True
     may_settle_late: bool = False
     dismissed_as: str | None = None
+    judged: Judged | None = None
     undos: list[UndoCall] = field(default_factory=list)
 
     def result_of_fold(self) -> RunEntry:
@@ -113,9 +116,12 @@ class Fold:
         self._ledger = Ledger()
         self._unwinds = UnwindsSeen(self._ledger)
         self._rows: dict[str, Row] = {}
+        self._order: list[Row] = []
+        self._any_unmarked = False
         self._flights: dict[int, _Flight] = {}
         self._landed: set[int] = set()
         self._children: list[ChildRun] = []
+        self._docket = Docket()
         self._updates: dict[str, UnitPath] = {}
         self._unmarked: list[UnrecordedCall] = []
         self._unreadable: list[Unreadable] = []
@@ -157,16 +163,16 @@ class Fold:
         if new_run_id:
             self._epoch = new_run_id
 
-    def unit_sealed(self, units: Iterable[UnitPath]) -> None:
+    def unit_sealed(self, seal: Seal) -> None:
         """A unit that seals has ended."""
-        for unit in units:
-            self._ledger.seal_told(unit)
+        seal.apply(self._ledger)
 
     def update_completed(self, update_id: str) -> None:
-        """An update handler has returned."""
+        """An update handler has returned: its caller was told that it is done (rule U4)."""
         unit = self._updates.pop(wire.update_digest(update_id), None)
         if unit is not None:
-            self._ledger.seal_told(unit, keep_uncommitted=True)
+            told = self._ledger.open_told(unit)
+            self._ledger.seal_all(e for e in told if e.contract.committer is None)
 
     def unreadable(self, event_id: int, what: str, reason: str) -> None:
         """Something could not be read."""
@@ -182,7 +188,8 @@ class Fold:
         """
         self._end = end
         if report is not None:
-            self._unwinds.complete(report, {k: row.entry for k, row in self._rows.items()})
+            entries = {key: row.entry for key, row in self._rows.items()}
+            self._unwinds.complete(end.event_id, report, entries)
             self._also_failed = report.also_failed
         if end.how == "completed" or uncommitted:
             self._ledger.finish()
@@ -195,9 +202,10 @@ class Fold:
 
     def scheduled(self, call: Call) -> None:
         """A call was scheduled."""
-        self._ordinal += 1
         flight = self._flights[call.event_id] = _Flight(call)
         record = call.record
+        if record is None or record.unwind is None:
+            self._ordinal += 1
         if record is not None:
             self._recorded(flight, record)
         elif call.unreadable is not None:
@@ -209,6 +217,7 @@ class Fold:
 
     def local_action(self, event_id: int, name: str) -> None:
         """A local activity was executed; no record of ours can stand there."""
+        self._ordinal += 1
         self._unmarked.append(UnrecordedCall(event_id, name, "local-activity"))
 
     def started(self, event_id: int, of: int, attempt: int = 0, run_id: str | None = None) -> None:
@@ -222,14 +231,32 @@ class Fold:
             child = self._children[flight.child]
             self._children[flight.child] = replace(child, run_id=run_id or None)
 
-    def completed(self, event_id: int, of: int, at: datetime | None, result: Any) -> None:
-        """A call completed."""
+    def cancel_requested(self, event_id: int, of: int) -> None:
+        """A call was asked to cancel; what becomes of it, a later event says."""
+        if of not in self._flights:
+            raise self._never(event_id, of, "cancels")
+
+    def completed(
+        self, event_id: int, of: int, at: datetime | None, result: Any, plain: Any = None
+    ) -> None:
+        """A call completed.
+
+        Args:
+            event_id: The event.
+            of: The event that scheduled the call.
+            at: When.
+            result: Its result payload as the history has it.
+            plain: The same without codec; given only where there is no record to go by.
+        """
         flight = self._land(event_id, of, at, "completed")
         row = flight.row
         if row is not None:
             row.result = result
             if row.entry.state is State.RUNNING:
                 self._ledger.complete(row.entry, None)
+            if row.judged is not None:
+                row.judged.result = plain
+                self._docket.settled(row.judged)
         if flight.commits is not None:
             self._ledger.seal(flight.commits, flight.unit)
         if flight.undoes is not None:
@@ -257,6 +284,8 @@ class Fold:
             single_attempt=call.single_attempt,
         )
         row = flight.row
+        if row is not None and row.judged is not None:
+            self._docket.settled(row.judged)
         if row is not None and row.entry.state is State.RUNNING:
             if doubt is None:
                 self._ledger.move(row.entry, Step.DISMISS)
@@ -272,14 +301,14 @@ class Fold:
 
     def result(self, last_event_id: int) -> RunLedger:
         """Return the ledger after the last event."""
-        names = {(r.entry.contract.kind, r.entry.contract.action) for r in self._rows.values()}
+        names = {(r.entry.contract.kind, r.entry.contract.action) for r in self._order}
         names |= {(c.kind, c.action) for c in self._table or () if c.is_action}
         return RunLedger(
             workflow_id=self._origin.workflow_id,
             workflow_type=self._origin.workflow_type,
             run_id=self._epoch,
             task_queue=self._origin.task_queue,
-            entries=tuple(row.result_of_fold() for row in self._rows.values()),
+            entries=tuple(row.result_of_fold() for row in self._order),
             committers_in_doubt=tuple(self._ledger.committers_in_doubt),
             children=tuple(self._children),
             unrecorded=tuple(
@@ -328,6 +357,7 @@ class Fold:
         if key in self._rows:
             raise HistoryError(event_id, f"there is an action with key {key} already")
         self._rows[key] = row
+        self._order.append(row)
         self._ledger.begin(row.entry)
 
     def _undo(self, flight: _Flight, row: Row, record: CallRecord | None) -> None:
@@ -394,7 +424,13 @@ class Fold:
     def _missing(self, call: Call, record: CallRecord) -> Row:
         """Account for the undo of an entry that nothing has shown."""
         key = record.undoes or ""
-        if not (self._unreadable or self._unmarked):
+        judged = self._docket.undone_by(call.name, call.plain_args, _ordinal(key, 0))
+        if judged is not None:
+            row = self._rows[judged.entry.key]
+            self._rows[key] = self._rows.pop(row.entry.key)
+            self._ledger.rename(row.entry, key)
+            return row
+        if not (self._unreadable or self._any_unmarked):
             raise HistoryError(call.event_id, f"{call.name} undoes {key}, which was never started")
         self.unreadable(call.event_id, "undo", f"the call of the action {key} has no record")
         row = Row(Entry(key, Contract(UNKNOWN, undo=call.name), 0), recorded=False)
@@ -405,12 +441,35 @@ class Fold:
     # -- calls without a record
 
     def _judge(self, flight: _Flight) -> None:
-        call = flight.call
-        self._unmarked.append(UnrecordedCall(call.event_id, call.name, call.kind))
+        """Take a call without a record for what its name is declared to be."""
+        self._any_unmarked = True
+        call, table = flight.call, self._table
+        contract = table.get(call.kind, call.name) if table is not None else None
+        if contract is not None and contract.is_action:
+            flight.row = self._begin(flight, self._key_of(call), contract, ())
+            flight.row.recorded = False
+            judged = Judged(flight.row.entry, self._ordinal, call.plain_args)
+            flight.row.judged = judged
+            self._docket.begin(judged)
+        elif table is None or contract is None:
+            self._unmarked.append(UnrecordedCall(call.event_id, call.name, call.kind))
+        if table is None:
+            return
+        call.contract = contract
+        if call.name in table.committers:
+            flight.commits = call.name
+        if call.kind == "activity" and call.name in table.undos:
+            closed = self._docket.closed_by(call.name, call.plain_args)
+            if closed is not None:
+                self._undo(flight, self._rows[closed.entry.key], None)
 
     def _declared(self, contract: Contract) -> Contract:
         found = self._table.get(contract.kind, contract.action) if self._table else None
         return found or contract
+
+    def _key_of(self, call: Call) -> str:
+        """Make a key for a call without one; a reset makes others for what it executes again."""
+        return f"{self._epoch}-e{call.event_id}"
 
     # -- settling
 
@@ -433,7 +492,7 @@ class Fold:
 
     def _doubt_committer(self, flight: _Flight, doubt: str) -> None:
         call = flight.call
-        key = call.record.key if call.record is not None else ""
+        key = call.record.key if call.record is not None else self._key_of(call)
         self._ledger.doubt_committer(CommitterInDoubt(key, call.name, doubt))
 
     def _begin_child(self, flight: _Flight) -> None:

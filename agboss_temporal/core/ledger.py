@@ -164,20 +164,14 @@ class Ledger:
             while entry.told in over and entry.contract.committer is not None:
                 entry.told = entry.told[:-1]
 
-    def seal_told(self, unit: UnitPath, *, keep_uncommitted: bool = False) -> list[Entry]:
-        """Seal what is open in a unit that ends, as far as records tell what belongs to it.
+    def open_told(self, unit: UnitPath) -> list[Entry]:
+        """List what is open in a unit and all inside it, as far as records tell."""
+        return [e for e in self.open_entries() if within(e.told, unit)]
 
-        Args:
-            unit: The unit.
-            keep_uncommitted: Whether what still waits for a committer stays open.
-        """
-        return self._seal(
-            lambda entry: (
-                entry.state is State.OPEN
-                and within(entry.told, unit)
-                and not (keep_uncommitted and entry.contract.committer is not None)
-            )
-        )
+    def seal_all(self, entries: Iterable[Entry]) -> None:
+        """Seal entries that are open."""
+        for entry in entries:
+            self.move(entry, Step.SEAL)
 
     def seal_unit(self, unit: UnitPath, *, keep_uncommitted: bool = False) -> list[Entry]:
         """Seal what is open in a unit that ends.

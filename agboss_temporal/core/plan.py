@@ -61,6 +61,7 @@ class Unwind:
         started_at: When it began, in workflow time.
         ended_at: When its last verdict was known, in workflow time.
         plan: What it undoes, in its order.
+        announced: Whether the record of an undo has told of it.
     """
 
     trigger: str
@@ -70,6 +71,7 @@ class Unwind:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     plan: list[Planned] = dataclasses.field(default_factory=list)
+    announced: bool = False
 
     @property
     def left_behind(self) -> bool:
@@ -142,6 +144,10 @@ class UnwindLog:
         self._planned += 1
         unwind.ordinal = self._planned
         unwind.plan = plan
+
+    def arrange(self) -> None:
+        """List the unwinds by their numbers."""
+        self._unwinds.sort(key=lambda unwind: unwind.ordinal)
 
     def end(self, unwind: Unwind, at: datetime) -> None:
         """Note that an unwind has ended; only the newest are kept in full."""

@@ -12,7 +12,7 @@ from agboss_temporal.core.errors import HistoryError
 from agboss_temporal.core.ledger import Ledger
 from agboss_temporal.core.order import reverse_completion
 from agboss_temporal.core.plan import Planned, Unwind, UnwindLog
-from agboss_temporal.core.report import CompensationReport
+from agboss_temporal.core.report import CompensationReport, EntryReport
 from agboss_temporal.core.wire import CallRecord
 
 STEPS: Final = {
@@ -100,8 +100,55 @@ class UnwindsSeen:
         planned.reason = reason
         self._unseen.append(undoing)
 
-    def complete(self, report: CompensationReport, entries: Mapping[str, Entry]) -> None:
-        """Add what only the report of the run's error tells."""
+    def complete(
+        self, event_id: int, report: CompensationReport, entries: Mapping[str, Entry]
+    ) -> None:
+        """Add what only the report of the run's error tells: verdicts without a call.
+
+        Args:
+            event_id: The event that closed the run.
+            report: That report.
+            entries: The entries of the run by key.
+        """
+        self._rest()
+        for each in report.unwinds:
+            going = self._goings.get(each.ordinal)
+            if going is None:
+                unwind = Unwind(each.trigger, each.cause, each.unit, each.ordinal)
+                going = self._goings[each.ordinal] = _Going(unwind)
+                self._log.begin(unwind)
+            going.unwind.started_at = each.started_at
+            going.unwind.ended_at = each.ended_at
+        for told in report.entries:
+            entry, going = entries.get(told.key), self._goings.get(told.unwind)
+            if entry is not None and going is not None and told.verdict is not None:
+                self._add(event_id, going, entry, told)
+        for ordinal, going in self._goings.items():
+            places = {e.key: n for n, e in enumerate(report.entries) if e.unwind == ordinal}
+            going.unwind.plan.sort(key=lambda p: places.get(p.entry.key, len(places)))
+        self._log.arrange()
+
+    def _add(self, event_id: int, going: _Going, entry: Entry, told: EntryReport) -> None:
+        for planned in going.unwind.plan:
+            if planned.entry is entry:
+                break
+        else:
+            planned = Planned(entry, outcome=told.outcome)
+            planned.started_at, planned.ended_at = told.started_at, told.ended_at
+            step = STEPS.get(told.verdict or "")
+            if step is not None:
+                if entry.state is State.SEALED:
+                    self._ledger.take_back(entry)
+                self._ledger.move(entry, step)
+                planned.verdict = str(entry.state)
+                planned.reason = told.reason
+                going.unwind.plan.append(planned)
+        if planned.verdict != told.verdict:
+            raise HistoryError(
+                event_id,
+                f"the run's report says that {entry.key} is {told.verdict}, its events say "
+                f"that it is {entry.state}",
+            )
 
     def report(self, also_failed: Iterable[str]) -> CompensationReport:
         """Return the report after the last event."""

@@ -37,7 +37,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -47,15 +46,13 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from agboss_temporal.core import reading
 from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.errors import RecordError
-from agboss_temporal.core.scope import UnitPath, path_text
+from agboss_temporal.core.scope import UnitPath, parse_path, path_text
 
 HEADER: Final = "agboss-compensation"
 """Name of the header."""
 
 _text, _number = (reading.of(kind, type(None)) for kind in (str, int))
 _texts = reading.each(reading.of(str))
-
-_UNIT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
 Role: TypeAlias = Literal["action", "committer", "undo"]
 
@@ -254,8 +251,4 @@ def _seconds(value: timedelta | None) -> float | None:
 
 
 def _unit(path: str | None) -> UnitPath:
-    if not path:
-        return ()
-    if not _UNIT.fullmatch(path):
-        raise RecordError("the compensation header has an unreadable unit path")
-    return tuple(int(part) for part in path.split("."))
+    return parse_path(path) if path else ()
