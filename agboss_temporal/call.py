@@ -38,6 +38,7 @@ class Call:
         update: The update that its record names.
         undoes: The entry that it undoes, if the workflow's code called an undo.
         is_undo: Whether it is an undo, also where it is not known of what.
+        abandons: Whether a cancel of it does not wait for it to settle.
         left_alone: Whether no unwind cancels it or waits for it.
         cancelling: How far its cancel has got.
         settled: Whether the event that settles it has been applied.
@@ -47,6 +48,7 @@ class Call:
         "_cancel",
         "_waiter",
         "_withdraw",
+        "abandons",
         "cancelling",
         "commits",
         "contract",
@@ -89,6 +91,7 @@ class Call:
         self.raw: Any = None
         self.settled = False
         self.left_alone = False
+        self.abandons = False
         self.cancelling = Cancelling.NONE
         self._withdraw = False
         self._cancel: Callable[[], object] | None = None

@@ -62,6 +62,12 @@ def is_declared(name: str) -> bool:
     return any(o.declared and c.action == name for o, c in list(_contracts.items()))
 
 
+def declared(name: str) -> list[Contract]:
+    """List the contracts that ``declare`` calls give to an activity or workflow type."""
+    found = [c for o, c in list(_contracts.items()) if o.declared and c.action == name]
+    return [c for n, c in enumerate(found) if c not in found[:n]]
+
+
 def select(
     activities: Iterable[Callable[..., Any]], workflows: Iterable[type]
 ) -> tuple[ContractTable, list[Fault]]:

@@ -13,7 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 from agboss_temporal import units
-from agboss_temporal.core.scope import path_text
+from agboss_temporal.core.sealing import SEALED_UNIT, Seal
 from agboss_temporal.exceptions import JoinFailedError
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, error_type
@@ -25,9 +25,6 @@ T = TypeVar("T")
 JOIN: Final = "join"
 """What stands for the trigger where a branch of a join failed."""
 
-SEALED_UNIT: Final = "agboss-sealed"
-"""Memo field that tells the history which unit has been sealed."""
-
 
 def unit(name: str | None = None, *, seal: bool = False) -> AbstractAsyncContextManager[None]:
     """Make a part of the run that is undone by itself.
@@ -36,14 +33,15 @@ def unit(name: str | None = None, *, seal: bool = False) -> AbstractAsyncContext
     what was opened inside, newest first, and only that; then it goes on unchanged. So an
     ``except`` around a unit needs no undo of its own. A normal exit hands what is open to the
     enclosing unit. Units nest. An action started by a task that outlives its unit belongs to the
-    nearest unit that is still open.
+    nearest unit that is still open. Do not yield from an async generator inside a unit: what its
+    consumer does meanwhile would belong to it.
 
     Every exception counts, also one that would only fail the workflow task. What an undo leaves
     behind is in the report, and makes a run that fails later fail with `CompensationFailedError`.
     A cancel that arrives while the unit is undone is raised instead of the exception.
 
     Args:
-        name: How reports name the unit.
+        name: How reports name the unit. Headers hold it in plain text: no user data.
         seal: Whether a normal exit seals what is open, so that nothing undoes it any more: for
             loops whose rounds are finished for good. Costs one history event a round.
 
@@ -60,11 +58,14 @@ class _OpenUnit(AbstractAsyncContextManager[None]):
     def __init__(self, name: str | None, seal: bool) -> None:
         self._name = name
         self._seal = seal
+        self._unit: Unit | None = None
 
     async def __aenter__(self) -> None:
+        if self._unit is not None:
+            raise RuntimeError("a unit() is for one use; call unit() again for another part")
         self._run = Run.current()
         self._unit = self._run.unit.open(self._name)
-        self._token = units.enter(self._unit)
+        units.enter(self._unit)
 
     async def __aexit__(
         self,
@@ -72,20 +73,22 @@ class _OpenUnit(AbstractAsyncContextManager[None]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        units.leave(self._token)
+        assert self._unit is not None
         cut = False
         if error is None and self._seal:
-            self._finish()
+            self._finish(self._unit)
         elif isinstance(error, (Exception, asyncio.CancelledError)):
             cut = await undo_unit(self._run, self._unit, Why(EXPLICIT, error))
         self._run.hand_over(self._unit)
         if cut and not isinstance(error, asyncio.CancelledError):
             raise asyncio.CancelledError from error
 
-    def _finish(self) -> None:
+    def _finish(self, unit: Unit) -> None:
         """Seal what is open; history shows it by an event, because no call may follow."""
-        if self._run.ledger.seal_unit(self._unit.path):
-            workflow.upsert_memo({SEALED_UNIT: path_text(self._unit.path)})
+        sealed = self._run.ledger.seal_unit(unit.path)
+        if sealed:
+            seal = Seal.of(unit.path, sealed, self._run.ledger)
+            workflow.upsert_memo({SEALED_UNIT: seal.text()})
 
 
 async def join(*coroutines: Coroutine[Any, Any, T]) -> list[T]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Final
 
 from agboss_temporal.core.scope import UnitPath, path_text
@@ -51,11 +51,9 @@ def current(root: Unit) -> Unit:
     return _current.get(root).still_open()
 
 
-def enter(unit: Unit) -> Token[Unit]:
-    """Make a unit the current one of this task and of those that it starts."""
-    return _current.set(unit)
+def enter(unit: Unit) -> None:
+    """Make a unit the current one of this task and of those that it starts.
 
-
-def leave(token: Token[Unit]) -> None:
-    """Take back one `enter`, in the same task."""
-    _current.reset(token)
+    There is no way back, and none is needed: when it has ended, what encloses it is current.
+    """
+    _current.set(unit)

@@ -45,3 +45,19 @@ class IllegalTransitionError(AgbossError):
 
 class RecordError(AgbossError):
     """A record (header, report) cannot be read: unknown version, wrong shape, not ours."""
+
+
+class HistoryError(AgbossError):
+    """Events cannot be the history of a run.
+
+    Attributes:
+        event_id: The event that cannot be; 0 if it is the history as a whole.
+    """
+
+    def __init__(self, event_id: int, problem: str) -> None:
+        self.event_id = event_id
+        self.problem = problem
+        super().__init__(f"event {event_id}: {problem}" if event_id else problem)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.event_id, self.problem)

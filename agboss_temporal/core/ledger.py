@@ -16,7 +16,7 @@ from agboss_temporal.core.entry import (
     undo_payloads,
 )
 from agboss_temporal.core.errors import IllegalTransitionError
-from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related
+from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related, within
 
 MAX_IN_DOUBT: Final = 100
 """How many calls in doubt a run lists; older ones are only counted, so that a run that lives for
@@ -135,6 +135,16 @@ class Ledger:
         if entry.committed:
             self.move(entry, Step.SEAL)
 
+    def take_back(self, entry: Entry) -> None:
+        """Enter again what had left: a later record says that it was still to be undone."""
+        entry.state = State.OPEN if entry.doubt is None else State.IN_DOUBT
+        self._pending[entry.key] = entry
+
+    def rename(self, entry: Entry, key: str) -> None:
+        """Give an entry the key that later records call it by."""
+        entry.key = key
+        self._pending = {each.key: each for each in self._pending.values()}
+
     def hand_over(self, unit: UnitPath, to: UnitPath) -> None:
         """Give what belongs to a unit that ends to one that encloses it."""
         for entry in self._pending.values():
@@ -168,6 +178,22 @@ class Ledger:
         for entry in self._pending.values():
             if any(path in ended for path in ended_between(entry.told_from, entry.told)):
                 entry.told_at = NOT_SENT
+
+    def told(self, ended: Iterable[UnitPath]) -> None:
+        """Follow the hand-overs that a committer's record tells, as `tell` told them."""
+        over = frozenset(ended)
+        for entry in self._pending.values() if over else ():
+            while entry.told in over and entry.contract.committer is not None:
+                entry.told = entry.told[:-1]
+
+    def open_told(self, unit: UnitPath) -> list[Entry]:
+        """List what is open in a unit and all inside it, as far as records tell."""
+        return [e for e in self.open_entries() if within(e.told, unit)]
+
+    def seal_all(self, entries: Iterable[Entry]) -> None:
+        """Seal entries that are open."""
+        for entry in entries:
+            self.move(entry, Step.SEAL)
 
     def seal_unit(self, unit: UnitPath, *, keep_uncommitted: bool = False) -> list[Entry]:
         """Seal what is open in a unit that ends.

@@ -151,6 +151,10 @@ class UnwindLog:
         """List an unwind that another run has planned and numbered."""
         self._unwinds.append(unwind)
 
+    def arrange(self) -> None:
+        """List the unwinds by their numbers."""
+        self._unwinds.sort(key=lambda unwind: unwind.ordinal)
+
     def end(self, unwind: Unwind, at: datetime) -> None:
         """Note that an unwind has ended; only the newest are kept in full."""
         unwind.ended_at = at

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Final
+
+from agboss_temporal.core.errors import RecordError
 
 UnitPath = tuple[int, ...]
 """The run is ``()``; every scope inside it adds one ordinal."""
+
+_PATH: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
 
 def within(inner: UnitPath, outer: UnitPath) -> bool:
@@ -22,6 +28,17 @@ def related(one: UnitPath, other: UnitPath) -> bool:
 def path_text(path: UnitPath) -> str:
     """Write a path as records have it; empty for the run."""
     return ".".join(map(str, path))
+
+
+def parse_path(text: str) -> UnitPath:
+    """Read a path other than the run's.
+
+    Raises:
+        RecordError: It is not a path.
+    """
+    if not _PATH.fullmatch(text):
+        raise RecordError("the record has an unreadable unit path")
+    return tuple(int(part) for part in text.split("."))
 
 
 def ended_between(inner: UnitPath, outer: UnitPath) -> Iterator[UnitPath]:

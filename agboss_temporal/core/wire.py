@@ -26,6 +26,12 @@ written for every named call.
         unwind: its number in the run, from 1
 ``o``   on an undo that another workflow runs: id of the
         workflow whose history holds the entry
+``l``   what reports call the unit that is unwound, on its first
+        undo; absent for the run
+``k``   on its first undo: keys of the irreversible actions that
+        the unwind answers for, because nothing else shows them
+``b``   the call is abandoned when it is cancelled: it may settle
+        without the workflow, or be undone before it has settled
 ``A…Z`` options of the contract that are not default
 ======  ===========================================================
 """
@@ -35,7 +41,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -45,15 +50,13 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from agboss_temporal.core import reading
 from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.errors import RecordError
-from agboss_temporal.core.scope import UnitPath, path_text
+from agboss_temporal.core.scope import UnitPath, parse_path, path_text
 
 HEADER: Final = "agboss-compensation"
 """Name of the header."""
 
 _text, _number = (reading.of(kind, type(None)) for kind in (str, int))
-_paths = reading.each(reading.of(str))
-
-_UNIT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
+_texts = reading.each(reading.of(str))
 
 Role: TypeAlias = Literal["action", "committer", "undo"]
 
@@ -79,6 +82,9 @@ class CallRecord:
         cause: Type of the error that started it.
         hands_over: Number of the child that takes over a part of the unwind.
         origin: Id of the workflow whose history holds the entry, if that is another one.
+        label: What reports call the unit that is unwound.
+        kept: Keys of the irreversible actions that the unwind answers for.
+        abandons: Whether a cancel of the call does not wait for it to settle.
     """
 
     action_key: str | None = None
@@ -97,6 +103,9 @@ class CallRecord:
     cause: str | None = None
     hands_over: int | None = None
     origin: str | None = None
+    label: str | None = None
+    kept: tuple[str, ...] = ()
+    abandons: bool = False
 
     @property
     def role(self) -> Role:
@@ -129,6 +138,9 @@ def encode(record: CallRecord) -> bytes:
         "e": record.cause,
         "d": record.hands_over,
         "o": record.origin,
+        "l": record.label,
+        "k": list(record.kept) or None,
+        "b": 1 if record.abandons else None,
     }
     return _written(fields).encode()
 
@@ -201,7 +213,7 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         undo=_text(fields.get("u")),
         committer=_text(fields.get("c")),
         unit=_unit(_text(fields.get("p"))),
-        ended=tuple(_unit(each) for each in _paths(fields.get("f") or ())),
+        ended=tuple(_unit(each) for each in _texts(fields.get("f") or ())),
         update=_text(fields.get("h")),
         options={n: value for n, value in fields.items() if len(n) == 1 and n in ascii_uppercase},
         unwind=_number(fields.get("w")),
@@ -209,6 +221,9 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         cause=_text(fields.get("e")),
         hands_over=_number(fields.get("d")),
         origin=_text(fields.get("o")),
+        label=_text(fields.get("l")),
+        kept=_texts(fields.get("k") or ()),
+        abandons=bool(fields.get("b")),
     )
 
 
@@ -248,8 +263,4 @@ def _seconds(value: timedelta | None) -> float | None:
 
 
 def _unit(path: str | None) -> UnitPath:
-    if not path:
-        return ()
-    if not _UNIT.fullmatch(path):
-        raise RecordError("the compensation header has an unreadable unit path")
-    return tuple(int(part) for part in path.split("."))
+    return parse_path(path) if path else ()

@@ -61,9 +61,9 @@ class Recorder:
         call = self._named(_KIND_ACTIVITY, input.activity, key, ordinal, input.args)
         if call is None:
             return proceed(input)
+        call.abandons = input.cancellation_type == CancelType.ABANDON
         input.headers = headers.with_record(input.headers, self._records.of_call(call))
-        abandon = input.cancellation_type == CancelType.ABANDON
-        if not abandon:
+        if not call.abandons:
             input.cancellation_type = CancelType.WAIT_CANCELLATION_COMPLETED
         input.ret_type = self._capture(call, input)
 
@@ -74,7 +74,7 @@ class Recorder:
 
         handle = self._started(call, start)
         once = input.retry_policy is not None and input.retry_policy.maximum_attempts == 1
-        self._watch(call, handle, abandon=abandon, single_attempt=once)
+        self._watch(call, handle, single_attempt=once)
         return handle
 
     async def start_child(
@@ -95,6 +95,7 @@ class Recorder:
         if call is None and not known:
             return await proceed(input)
         abandoned = input.parent_close_policy == ClosePolicy.ABANDON
+        abandons = input.cancellation_type == ChildCancelType.ABANDON
         unwinds = known or (call is not None and call.entry is not None)
         if unwinds and input.parent_close_policy in _KILLS:
             input.parent_close_policy = ClosePolicy.REQUEST_CANCEL
@@ -104,7 +105,9 @@ class Recorder:
             unit = run.unit.path
             self._refuse_while_unwinding(input.workflow, unit)
             call = Call(key, ordinal, unit)
+            call.abandons = abandons
         else:
+            call.abandons = abandons
             input.headers = headers.with_record(input.headers, self._records.of_call(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
@@ -118,8 +121,7 @@ class Recorder:
         except BaseException as err:
             self._child_not_started(call, err)
             raise
-        abandon = input.cancellation_type == ChildCancelType.ABANDON
-        self._watch(call, handle, abandon=abandon, started=True)
+        self._watch(call, handle, started=True)
         return handle
 
     def _named(self, kind: Kind, name: str, key: str, ordinal: int, args: Any) -> Call | None:
@@ -183,7 +185,6 @@ class Recorder:
         call: Call,
         handle: Any,
         *,
-        abandon: bool,
         single_attempt: bool = False,
         started: bool = False,
     ) -> None:
@@ -206,14 +207,14 @@ class Recorder:
             doubt = outcomes.doubt(
                 error,
                 call.contract,
-                abandoned=abandon,
+                abandoned=call.abandons,
                 never_sent=never_sent,
                 single_attempt=single_attempt,
             )
             run.failed(call, doubt)
 
         observation = _compat.Observation(handle, succeeded, failed)
-        if not abandon:
+        if not call.abandons:
             self._canceller.attach(call, handle, observation, loop)
         call.cancellable(handle.cancel)
 

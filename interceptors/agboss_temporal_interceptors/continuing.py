@@ -14,9 +14,9 @@ from agboss_temporal.carrying import packed, unpack
 from agboss_temporal.core import carry
 from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.scope import Scope
+from agboss_temporal.core.sealing import SEALED_UNIT
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.run import Run
-from agboss_temporal.scopes import SEALED_UNIT
 
 MAX_CARRIED_BYTES: Final = 40 * 1024
 """How large the carried ledger may be, in bytes of memo."""

@@ -41,11 +41,10 @@ class Handlers:
         assert task is not None
         run.handlers[unit.path] = None
         self._at_work[unit.path] = (task, _compat.is_abandoned(run.loop, kind, name))
-        token = units.enter(unit)
+        units.enter(unit)
         try:
             yield unit
         finally:
-            units.leave(token)
             run.hand_over(unit)
             run.updates.pop(unit.path, None)
             del run.handlers[unit.path], self._at_work[unit.path]

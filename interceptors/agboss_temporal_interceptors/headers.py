@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
@@ -24,22 +25,14 @@ class Records:
 
     def of_call(self, call: Call) -> bytes:
         """Write what a named call is."""
-        if call.entry is None or call.commits or call.is_undo or call.update:
+        if call.entry is None or call.commits or call.is_undo or call.update or call.abandons:
             return wire.encode(record_of(call))
         return self._template(call.entry.contract).fill(call.key, call.started_in)
 
     def of_undo(self, entry: Entry, unwind: Unwind) -> bytes:
-        """Write what an undo of an unwind is; the first one says what started the unwind."""
+        """Write what an undo of an unwind is; the first one also tells of the unwind."""
         first, unwind.announced = not unwind.announced, True
-        return wire.encode(
-            wire.CallRecord(
-                undoes=entry.key,
-                unwind=unwind.ordinal,
-                trigger=unwind.trigger if first else None,
-                cause=unwind.cause if first else None,
-                origin=unwind.origin,
-            )
-        )
+        return wire.encode(record_of_undo(entry, unwind, first=first))
 
     def of_hand_over(self, number: int, unwind: Unwind) -> bytes:
         """Write what a child is that takes over a part of an unwind."""
@@ -76,7 +69,23 @@ def record_of(call: Call) -> wire.CallRecord:
         unit=call.started_in,
         ended=tuple(call.ended),
         update=call.update,
+        abandons=call.abandons,
         options=wire.options_of(contract) if contract is not None else {},
+    )
+
+
+def record_of_undo(entry: Entry, unwind: Unwind, *, first: bool) -> wire.CallRecord:
+    """Say in a record what an undo of an unwind is, and if it is the first, of which one."""
+    record = wire.CallRecord(undoes=entry.key, unwind=unwind.ordinal, origin=unwind.origin)
+    if not first:
+        return record
+    kept = [p.entry.key for p in unwind.plan if p.entry.contract.irreversible]
+    return dataclasses.replace(
+        record,
+        trigger=unwind.trigger,
+        cause=unwind.cause,
+        label=unwind.unit,
+        kept=tuple(kept),
     )
 
 

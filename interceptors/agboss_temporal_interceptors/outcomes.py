@@ -13,13 +13,8 @@ from temporalio.exceptions import (
     WorkflowAlreadyStartedError,
 )
 
+from agboss_temporal.core import outcome
 from agboss_temporal.core.contract import Contract
-
-LOST_RESULT_TYPES = frozenset({"PayloadsTooLarge", "PayloadValidationError"})
-"""Types of the errors with which an activity's worker replaces a result that it cannot send."""
-
-_REFUSED_RESULT = "Complete result exceeds size limit"
-"""How the server begins its message when the worker has sent such a result all the same."""
 
 
 def doubt(
@@ -42,21 +37,24 @@ def doubt(
     Returns:
         The kind of doubt, or ``None`` when the call is known to have had no effect.
     """
-    cause: Any = getattr(error, "cause", None) or error
-    if isinstance(cause, WorkflowAlreadyStartedError):
-        return None
-    if isinstance(cause, CancelledError):
-        if never_sent:
-            return None
-        return "abandoned" if abandoned else "cancelled"
-    if isinstance(cause, TimeoutError):
-        never_started = cause.type == TimeoutType.SCHEDULE_TO_START and single_attempt
-        return None if never_started else "timed_out"
-    if isinstance(cause, ApplicationError):
-        known = contract.no_effect_errors if contract is not None else ()
-        if cause.type in known:
-            return None
-        return "lost_result" if cause.type in LOST_RESULT_TYPES else "raised"
-    if isinstance(cause, ServerError) and cause.message.startswith(_REFUSED_RESULT):
-        return "lost_result"
-    return "raised"
+    return outcome.doubt(
+        _failure(getattr(error, "cause", None) or error),
+        contract.no_effect_errors if contract is not None else (),
+        abandoned=abandoned,
+        never_sent=never_sent,
+        single_attempt=single_attempt,
+    )
+
+
+def _failure(error: Any) -> outcome.Failure:
+    if isinstance(error, WorkflowAlreadyStartedError):
+        return outcome.Failure("already_started")
+    if isinstance(error, CancelledError):
+        return outcome.Failure("cancelled")
+    if isinstance(error, TimeoutError):
+        waited = error.type == TimeoutType.SCHEDULE_TO_START
+        return outcome.Failure("timeout", never_started=waited)
+    if isinstance(error, ApplicationError):
+        return outcome.Failure("application", error.type or "")
+    refused = isinstance(error, ServerError) and error.message.startswith(outcome.REFUSED_RESULT)
+    return outcome.Failure("other", refused_result=refused)

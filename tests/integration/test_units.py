@@ -252,6 +252,16 @@ async def run_on(harness: Harness, how: str) -> Done:
         return await harness.finish(harness.client.get_workflow_handle(first.id))
 
 
+async def test_a_unit_may_be_left_in_another_task(harness: Harness) -> None:
+    done = await harness.run(Units, "left_in_another_task")
+    assert effects(done) == ["charge:inside", "refund:inside", "note:caught", "charge:after"]
+    assert [r.unit for r in records(done, "charge")] == [(1,), ()]
+
+
+async def test_a_unit_is_for_one_use(harness: Harness) -> None:
+    assert "one use" in (await harness.run(Units, "used_twice")).result
+
+
 async def test_units_do_not_pile_up(harness: Harness) -> None:
     done = await harness.run(Units, "many_units")
     assert done.result == 0

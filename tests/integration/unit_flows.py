@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
@@ -276,6 +277,33 @@ class Units(CompensatedWorkflow):
 
     async def memo_is_clean(self) -> list[str]:
         return sorted(workflow.memo())
+
+    async def left_in_another_task(self) -> str:
+        stack = contextlib.AsyncExitStack()
+        await stack.enter_async_context(unit("moved"))
+        await charge("inside")
+
+        async def leave() -> None:
+            async with stack:
+                raise ApplicationError("no", type="Refused")
+
+        try:
+            await asyncio.create_task(leave())
+        except ApplicationError:
+            await note("caught")
+        await charge("after")
+        return report().status
+
+    async def used_twice(self) -> str:
+        part = unit()
+        async with part:
+            await charge("inside")
+        try:
+            async with part:
+                pass
+        except RuntimeError as err:
+            return str(err)
+        return ""
 
     async def many_units(self) -> int:
         for number in range(40):

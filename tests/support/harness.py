@@ -17,6 +17,7 @@ from temporalio.worker import Replayer, Worker
 
 from agboss_temporal import CompensationPlugin, CompensationReport
 from agboss_temporal.core import wire
+from tests.support import agreement
 from tests.support.acts import ACTIVITIES, WORLD
 
 Handle = WorkflowHandle[Any, Any]
@@ -173,7 +174,7 @@ class Harness:
             return await self.finish(handle)
 
     async def replay_all(self) -> None:
-        """Replay the history of every run that was started."""
+        """Replay the history of every run that was started, and compare it with its own ledger."""
         for handle, workflows in self._runs:
             if not workflows:
                 continue
@@ -182,7 +183,10 @@ class Harness:
                 plugins=[self.plugin],
                 data_converter=self.client.data_converter,
             )
-            await replayer.replay_workflow(await handle.fetch_history())
+            history = await handle.fetch_history()
+            with agreement.watching() as seen:
+                await replayer.replay_workflow(history)
+            await agreement.check(history, seen, self.client.data_converter)
 
 
 def names(events: Sequence[HistoryEvent]) -> list[str]:

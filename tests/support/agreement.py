@@ -1,0 +1,129 @@
+"""Does the ledger from a run's history agree with the one in its workflow, and with the world?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+from unittest import mock
+
+from temporalio.client import WorkflowHistory
+from temporalio.converter import DataConverter
+
+from agboss_temporal import history as histories
+from agboss_temporal.core.entry import Entry
+from agboss_temporal.core.fold import HAND_OVER
+from agboss_temporal.core.report import CompensationReport, EntryReport
+from agboss_temporal.core.run_ledger import RunLedger
+from agboss_temporal.run import Run
+from tests.support.acts import WORLD
+
+CODE_RAN = ("completed", "failed", "cancelled", "continued_as_new")
+"""The ends after which the workflow itself has seen all of its history."""
+
+EFFECTS = {"charge": "refund", "reserve": "release"}
+
+
+class Seen:
+    """What one replayed workflow has in memory at its end."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.entries: list[Entry] = []
+
+
+@contextmanager
+def watching() -> Iterator[Seen]:
+    """Keep the run that a replay builds, with all of its entries."""
+    seen = Seen()
+
+    class WatchedRun(Run):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            seen.run, seen.entries = self, []
+            begin = self.ledger.begin
+
+            def enter(entry: Entry) -> Entry:
+                seen.entries.append(entry)
+                return begin(entry)
+
+            self.ledger.begin = enter  # type: ignore[method-assign]
+
+    with mock.patch("agboss_temporal_interceptors.interceptor.Run", WatchedRun):
+        yield seen
+
+
+async def check(history: WorkflowHistory, seen: Seen, converter: DataConverter) -> None:
+    """Compare what a replay has seen of a history with what the history says by itself."""
+    ledger = await histories.ledger(history, data_converter=converter)
+    run = seen.run
+    if run is None or ledger.end is None or ledger.end.how not in CODE_RAN:
+        return
+    if ledger.unreadable or ledger.unrecorded:
+        ledger = await histories.ledger(history, data_converter=converter, contracts=run.contracts)
+    if any(each.what == HAND_OVER for each in ledger.unreadable):
+        return  # What became of the rest stands in other histories.
+    assert not ledger.unreadable, ledger.unreadable
+    _check_entries(ledger, seen)
+    _check_report(ledger.report, run.report())
+    _check_world(ledger)
+
+
+def _check_entries(ledger: RunLedger, seen: Seen) -> None:
+    known = {e.key: e for e in ledger}
+    assert len(known) == len(ledger.entries)
+    inside = {e.key: e for e in seen.entries if e.key in known or str(e.state) != "no_effect"}
+    assert _states(known.values()) == _states(inside.values())
+    order = sorted(known, key=lambda key: known[key].sequence)
+    assert order == sorted(known, key=lambda key: (inside[key].sequence, order.index(key)))
+
+
+def _states(entries: Any) -> dict[str, tuple[str, str, str | None]]:
+    return {e.key: (e.contract.action, str(e.state), e.doubt) for e in entries}
+
+
+def _check_report(found: CompensationReport, inside: CompensationReport) -> None:
+    """All that a history can know is the same."""
+    assert _comparable(found) == _comparable(inside)
+    for mine, theirs in zip(found.unwinds, inside.unwinds, strict=True):
+        assert mine.started_at is not None
+        assert theirs.started_at is not None
+        assert mine.started_at >= theirs.started_at - timedelta(seconds=1)
+        assert _about(mine.ended_at, theirs.ended_at)
+    for entry, other in zip(_by_key(found), _by_key(inside), strict=True):
+        assert _about(entry.started_at, other.started_at)
+        assert _about(entry.ended_at, other.ended_at)
+
+
+def _by_key(report: CompensationReport) -> list[EntryReport]:
+    """Sort the entries: where undos overlap, history does not show the order of the plan."""
+    return sorted(report.entries, key=lambda e: (e.unwind, e.key))
+
+
+def _about(one: datetime | None, other: datetime | None) -> bool:
+    """Tell whether times are the same; the time-skipping server's are a little off its events."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) < timedelta(seconds=1)
+
+
+def _comparable(report: CompensationReport) -> dict[str, Any]:
+    plain = dataclasses.asdict(dataclasses.replace(report, entries=tuple(_by_key(report))))
+    for each in (*plain["unwinds"], *plain["entries"]):
+        del each["started_at"], each["ended_at"]
+    del plain["also_failed"]
+    return plain
+
+
+def _check_world(ledger: RunLedger) -> None:
+    """What the ledger says has happened, has."""
+    world = [effect.partition(":")[0] for effect in WORLD.of(ledger.workflow_id)]
+    for action, undo in EFFECTS.items():
+        mine = [e for e in ledger if e.contract.action == action and not e.carried]
+        completed = [e for e in mine if e.doubt is None and e.settled_event_id is not None]
+        completed = [e for e in completed if str(e.state) != "no_effect"]
+        undone = [e for e in mine if str(e.state) == "undone" and e.contract.undo == undo]
+        assert world.count(action) >= len(completed), (action, world)
+        assert world.count(undo) >= len(undone), (undo, world)
