@@ -45,6 +45,7 @@ async def test_r7_given_to_client_and_worker_it_acts_once(harness: Harness) -> N
 
 
 async def test_r7_beside_its_own_interceptor_it_acts_once(harness: Harness) -> None:
+    harness.agrees = False  # A replay lacks the interceptor that the worker was given.
     own = CompensationInterceptor(ContractTable())
     async with harness.worker([flows.RecordedNamed], interceptors=[own]) as queue:
         done = await harness.finish(await harness.start(queue, flows.RecordedNamed.run, "ok"))

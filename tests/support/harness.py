@@ -51,7 +51,10 @@ class Done:
 
 
 class Harness:
-    """One client with the plugin, the workers made from it, and the runs that they ran."""
+    """One client with the plugin, the workers made from it, and the runs that they ran.
+
+    ``agrees`` says whether a replay's ledger is to be compared with the one from history.
+    """
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Harness:
         data_converter: DataConverter | None = None,
     ) -> None:
         self.cache = cache
+        self.agrees = True
         self.plugin = plugin or CompensationPlugin()
         config = client.config()
         config["plugins"] = [self.plugin]
@@ -186,7 +190,8 @@ class Harness:
             history = await handle.fetch_history()
             with agreement.watching() as seen:
                 await replayer.replay_workflow(history)
-            await agreement.check(history, seen, self.client.data_converter)
+            if self.agrees:
+                await agreement.check(history, seen, self.client.data_converter)
 
 
 def names(events: Sequence[HistoryEvent]) -> list[str]:
