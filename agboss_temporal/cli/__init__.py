@@ -7,22 +7,41 @@ help and mistakes in the arguments are answered at once.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from agboss_temporal.cli.parser import build
 from agboss_temporal.cli.running import guarded
 
-__all__ = ["main"]
+__all__ = ["execute", "main"]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> NoReturn:
+    """Run the command of this process, and end the process with its exit code.
+
+    Once a client was made, the interpreter is not taken down: threads of the SDK's core may still
+    want it, and then the process aborts with an exit code of its own.
+    """
+    code = execute(sys.argv[1:])
+    if "temporalio" not in sys.modules:
+        sys.exit(code)
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def execute(argv: Sequence[str]) -> int:
     """Run a command.
 
     Args:
-        argv: Its arguments; those of the process by default.
+        argv: Its arguments.
 
     Returns:
-        The exit code.
+        The exit code. All that it has to say was written.
+
+    Raises:
+        SystemExit: The arguments are wrong, or ask for help.
     """
     arguments = build().parse_args(argv)
     return guarded(arguments.run, arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from argparse import Namespace
 from collections.abc import Callable
 
@@ -25,7 +26,7 @@ def guarded(run: Callable[[Namespace], int], arguments: Namespace) -> int:
         return Exit.PIPE_CLOSED
     except Exception as err:
         if arguments.debug:
-            raise
+            traceback.print_exc()
         told = visible(_told(err), 2000)
         sys.stderr.write(f"agboss-temporal: {told}\n")
         return Exit.COULD_NOT_RUN

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from temporalio.service import TLSConfig
 
-from agboss_temporal.cli import connection, main
+from agboss_temporal.cli import connection, execute
 from agboss_temporal.cli.command import CannotRunError
 from agboss_temporal.cli.parser import build
 
@@ -122,7 +122,7 @@ def test_a_broken_configuration_is_told(tmp_path: Path) -> None:
 def test_a_server_that_is_not_there_is_told_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["status", "w", "--address", "127.0.0.1:1"]) == 2
+    assert execute(["status", "w", "--address", "127.0.0.1:1"]) == 2
     told = capsys.readouterr().err
     assert told == (
         "agboss-temporal: cannot connect to 127.0.0.1:1: Connection refused; "

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agboss_temporal.cli import main, showing
+from agboss_temporal.cli import execute, showing
 from tests.unit.conftest import Modules
 
 HISTORIES = Path(__file__).parents[1] / "replay" / "histories"
@@ -30,7 +30,7 @@ def path_of(name: str) -> str:
 def test_the_exit_code_says_whether_anything_is_left(
     name: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["status", "--history", path_of(name)]) == code
+    assert execute(["status", "--history", path_of(name)]) == code
     shown = capsys.readouterr()
     assert name in shown.out.split("\n")[0]
     assert not shown.err
@@ -50,7 +50,7 @@ def without_event(name: str, number: int) -> str:
 def test_a_run_that_goes_on_is_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "open.json"
     file.write_text(cut_short("good", 10))
-    assert main(["status", "--history", str(file)]) == 0
+    assert execute(["status", "--history", str(file)]) == 0
     assert "open, at event 10" in capsys.readouterr().out
 
 
@@ -60,7 +60,7 @@ def test_a_dash_is_standard_input(
 ) -> None:
     data = pack(Path(path_of("undo-fails")).read_bytes())
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
-    assert main(["status", "--history", "-"]) == 1
+    assert execute(["status", "--history", "-"]) == 1
     assert "ReleaseBroken" in capsys.readouterr().out
 
 
@@ -75,7 +75,7 @@ def test_a_dash_is_standard_input(
     ],
 )
 def test_every_format_is_there(form: str, begins: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--history", path_of("undo-fails"), "--format", form]) == 1
+    assert execute(["status", "--history", path_of("undo-fails"), "--format", form]) == 1
     assert capsys.readouterr().out.startswith(begins)
 
 
@@ -94,7 +94,7 @@ def test_a_bad_file_is_told_in_one_line(
 ) -> None:
     file = tmp_path / "bad\x1b[31m.json"
     file.write_bytes(content)
-    assert main(["status", "--history", str(file)]) == 2
+    assert execute(["status", "--history", str(file)]) == 2
     shown = capsys.readouterr()
     assert not shown.out
     assert told in shown.err
@@ -103,13 +103,15 @@ def test_a_bad_file_is_told_in_one_line(
 
 
 def test_a_missing_file_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--history", "/no/such/file"]) == 2
+    assert execute(["status", "--history", "/no/such/file"]) == 2
     assert "cannot read /no/such/file: No such file" in capsys.readouterr().err
 
 
-def test_debug_shows_where_it_went_wrong() -> None:
-    with pytest.raises(Exception, match="cannot read"):
-        main(["status", "--history", "/no/such/file", "--debug"])
+def test_debug_shows_where_it_went_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["status", "--history", "/no/such/file", "--debug"]) == 2
+    told = capsys.readouterr().err
+    assert "Traceback" in told
+    assert told.endswith("agboss-temporal: cannot read /no/such/file: No such file or directory\n")
 
 
 def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +119,7 @@ def test_an_interrupt_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(showing, "drawn", interrupted)
-    assert main(["status", "--history", path_of("good")]) == 130
+    assert execute(["status", "--history", path_of("good")]) == 130
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_a_pipe_gets_no_colour_unless_told(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    main(["status", "--history", path_of("undo-fails"), *arguments])
+    execute(["status", "--history", path_of("undo-fails"), *arguments])
     assert ("\x1b[" in capsys.readouterr().out) == coloured
 
 
@@ -157,7 +159,7 @@ def test_a_terminal_gets_colour_unless_it_is_unwanted(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    main(["status", "--history", path_of("undo-fails")])
+    execute(["status", "--history", path_of("undo-fails")])
     assert ("\x1b[" in capsys.readouterr().out) == coloured
 
 
@@ -205,7 +207,7 @@ def test_contracts_judge_what_has_no_record(
         declare("reserve", compensate_with="release")
         """,
     )
-    main(["status", "--history", str(file)])
+    execute(["status", "--history", str(file)])
     assert "reserve" not in capsys.readouterr().out
-    main(["status", "--history", str(file), "--contracts", "declared_for_cli"])
+    execute(["status", "--history", str(file), "--contracts", "declared_for_cli"])
     assert "judged by its contract" in capsys.readouterr().out

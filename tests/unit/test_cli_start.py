@@ -9,15 +9,15 @@ import time
 
 import pytest
 
-from agboss_temporal.cli import main
+from agboss_temporal.cli import execute
 from agboss_temporal.cli.commands import COMMANDS
 
 HEAVY = ("temporalio", "google.protobuf", "pydantic", "asyncio")
 PROBE = """
 import sys
-from agboss_temporal.cli import main
+from agboss_temporal.cli import execute
 try:
-    main(sys.argv[1:])
+    execute(sys.argv[1:])
 except SystemExit as end:
     code = end.code or 0
 print("code", code, *(name for name in {heavy!r} if name in sys.modules))
@@ -74,13 +74,13 @@ def test_a_mistake_is_told(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        main(arguments)
+        execute(arguments)
     assert end.value.code == 2
     assert told in capsys.readouterr().err
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["--version"])
+        execute(["--version"])
     assert end.value.code == 0
     assert capsys.readouterr().out.startswith("agboss-temporal 0.")
