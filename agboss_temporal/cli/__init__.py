@@ -7,9 +7,9 @@ help and mistakes in the arguments are answered at once.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
+from os import _exit as end_process
 from typing import NoReturn
 
 from agboss_temporal.cli.parser import build
@@ -28,7 +28,7 @@ def main() -> NoReturn:
     if "temporalio" not in sys.modules:
         sys.exit(code)
     sys.stderr.flush()
-    os._exit(code)
+    end_process(code)
 
 
 def execute(argv: Sequence[str]) -> int:

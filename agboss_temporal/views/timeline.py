@@ -160,9 +160,9 @@ class _Writer:
         return StepColumn(self._action(entry), self._undo(entry))
 
     def unwind(self, unwind: UnwindReport) -> StopColumn:
-        notes = [unwind.cause or "no cause", self._since(unwind.started_at)]
         what = "unwind" if unwind.unit is None else f"unwind of unit {unwind.unit}"
-        return StopColumn(unwind.trigger, (what, *filter(None, notes)), "bad")
+        notes = (unwind.cause or "", f"{what} {self._since(unwind.started_at)}".rstrip())
+        return StopColumn(unwind.trigger, tuple(filter(None, notes)), "bad")
 
     def ended_by(self, stops: Sequence[tuple[int, UnwindReport]]) -> bool:
         """Tell whether the last unwind was that of the run, which then was closed."""
