@@ -20,7 +20,7 @@ class Standing:
         in_doubt: What may have taken effect; in a closed run also what was running, or was being
             undone, when it was closed.
         committers: Committers that may have taken effect.
-        more_in_doubt: How many further calls in doubt are no longer listed.
+        more_in_doubt: How many further committers in doubt are no longer listed.
         failed: What an unwind left behind.
         unrecorded: Actions without a record in a run that did not finish: nothing undoes them.
         unreadable: What could not be read: there may be more than is shown.
@@ -65,8 +65,19 @@ def standing(ledger: RunLedger) -> Standing:
         open=() if goes_on else tuple(ledger.open_entries()),
         in_doubt=tuple(e for e in ledger if e.state in doubtful),
         committers=ledger.committers_in_doubt,
-        more_in_doubt=ledger.report.omitted_in_doubt,
+        more_in_doubt=_unlisted(ledger),
         failed=tuple(e for e in ledger if e.state in UNFINISHED),
         unrecorded=() if goes_on or how == "completed" else ledger.unrecorded,
         unreadable=ledger.unreadable,
     )
+
+
+def _unlisted(ledger: RunLedger) -> int:
+    """Count the committers in doubt that only a number tells of.
+
+    A report leaves out actions as well, but those stand in the ledger all the same.
+    """
+    report = ledger.report
+    listed = sum(1 for doubt in report.in_doubt if doubt.role == "action")
+    entries = sum(1 for entry in ledger if entry.state is State.IN_DOUBT)
+    return max(report.omitted_in_doubt - max(entries - listed, 0), 0)

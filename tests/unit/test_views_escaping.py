@@ -71,13 +71,13 @@ def test_a_wrapped_text_fits_and_loses_nothing(name: str, width: int) -> None:
     assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", shown)
 
 
-@given(many_names, st.booleans())
-def test_a_terminal_gets_nothing_but_text(chosen: list[str], colour: bool) -> None:
-    drawn = text.draw(hostile(chosen), colour=colour)
+@given(many_names, st.booleans(), st.sampled_from([60, 80, 100, 160]))
+def test_a_terminal_gets_nothing_but_text(chosen: list[str], colour: bool, width: int) -> None:
+    drawn = text.draw(hostile(chosen), colour=colour, width=width)
     drawn = re.sub(r"\x1b\[(?:0|1|2|1;31|3[2-6])m", "" if colour else "\0", drawn)
     for line in drawn.split("\n"):
         assert not {unicodedata.category(c) for c in line} & ACTING, line
-        assert columns_of(line) <= text.WIDTH
+        assert columns_of(line) <= width
 
 
 @given(many_names)

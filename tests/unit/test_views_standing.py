@@ -72,6 +72,14 @@ def test_other_things_that_need_somebody() -> None:
         assert str(standing(more)) == told
 
 
+def test_what_a_report_left_out_is_not_counted_twice() -> None:
+    doubtful = run(State.IN_DOUBT, "failed")
+    one_left_out = replace(doubtful, report=CompensationReport(omitted_in_doubt=1))
+    assert str(standing(one_left_out)) == "1 in doubt"
+    two_left_out = replace(doubtful, report=CompensationReport(omitted_in_doubt=2))
+    assert str(standing(two_left_out)) == "2 in doubt"
+
+
 def test_an_unrecorded_action_of_a_run_that_finished_is_no_trouble() -> None:
     finished = replace(ledgers.finished(), unrecorded=(UnrecordedCall(5, "reserve", "activity"),))
     assert standing(finished).is_clean
