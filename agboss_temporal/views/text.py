@@ -75,9 +75,8 @@ def _table(table: Table, width: int, pen: _Pen) -> Iterator[str]:
     yield from (pen.paint(line, _BOLD) for line in wrap(visible(table.title), width))
     texts = [[visible(cell.text) for cell in row] for row in table.rows]
     widths = _widths(table.columns, texts, width - len(_INDENT))
-    titles = [pad(c.title, w) for c, w in zip(table.columns, widths, strict=True)]
-    yield _INDENT + pen.paint("  ".join(titles).rstrip(), _CODES["quiet"])
-    for row, cells in zip(table.rows, texts, strict=True):
+    heads = [Cell(column.title, "quiet") for column in table.columns]
+    for row, cells in zip([heads, *table.rows], [[h.text for h in heads], *texts], strict=True):
         yield from _row(row, cells, widths, pen)
     if table.note:
         yield from (_INDENT + line for line in wrap(visible(table.note), width - len(_INDENT)))
