@@ -6,10 +6,11 @@ import os
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from agboss_temporal.core.run_ledger import RunLedger
+    from agboss_temporal.views.document import Document
 
 FORMATS: Final = ("text", "json", "mermaid", "svg", "html")
 
@@ -45,6 +46,38 @@ def drawn(ledger: RunLedger, arguments: Namespace) -> str:
     if view is not None:
         return view(ledger)
     return text.draw(ledger, width=width(), colour=coloured(arguments))
+
+
+def told(document: Document, value: Any, arguments: Namespace) -> str:
+    """Write a document as text, or what it describes as JSON."""
+    if arguments.format != "json":
+        return text_of(document, coloured=coloured(arguments))
+    import json
+
+    return json.dumps(_plain(value), indent=2).replace("\x7f", "\\u007f") + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Turn records into JSON values."""
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None:
+        return {name: _plain(getattr(value, name)) for name in fields}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def aside(document: Document) -> None:
+    """Show a document on standard error, before a question that is about it."""
+    sys.stderr.write(text_of(document, coloured=False))
+    sys.stderr.flush()
+
+
+def text_of(document: Document, *, coloured: bool) -> str:
+    """Write a document as text."""
+    from agboss_temporal.views import text
+
+    return text.write(document, width=width(), colour=coloured)
 
 
 def width() -> int:

@@ -6,6 +6,9 @@ import statistics
 import subprocess
 import sys
 import time
+import tomllib
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +80,12 @@ def test_a_mistake_is_told(
         execute(arguments)
     assert end.value.code == 2
     assert told in capsys.readouterr().err
+
+
+def test_the_script_that_is_installed_is_there() -> None:
+    settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    module, _, name = settings["project"]["scripts"]["agboss-temporal"].partition(":")
+    assert callable(getattr(import_module(module), name))
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

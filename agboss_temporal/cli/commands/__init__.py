@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from agboss_temporal.cli.command import Command
-from agboss_temporal.cli.commands import status
+from agboss_temporal.cli.commands import plan, recover, status, sweep
 
-COMMANDS: Final[tuple[Command, ...]] = (status.COMMAND,)
+COMMANDS: Final[tuple[Command, ...]] = (
+    status.COMMAND,
+    plan.COMMAND,
+    recover.COMMAND,
+    sweep.COMMAND,
+)
