@@ -102,7 +102,7 @@ def _left_behind(left: Standing, answers: dict[str, EntryReport]) -> Table:
 
 def _in_doubt(ledger: RunLedger, left: Standing, day: str | None) -> Table:
     columns = (
-        *(_NUMBER, Column("kind", 11), Column("name", 14), Column("role", 6)),
+        *(_NUMBER, Column("kind", 11), Column("name", 14), Column("role", 9)),
         *(Column("key", 18), _UNIT, Column("started", 12), Column("event", 5)),
     )
     rows = [
