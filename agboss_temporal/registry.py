@@ -68,6 +68,24 @@ def declared(name: str) -> list[Contract]:
     return [c for n, c in enumerate(found) if c not in found[:n]]
 
 
+def reached_from(module: str) -> list[Contract]:
+    """List the contracts that an imported module, and what it imports, declare."""
+    reached = reachable([_At(module)])
+    found = [
+        contract
+        for origin, contract in list(_contracts.items())
+        if origin.module in reached and "<locals>" not in origin.name
+    ]
+    return [contract for n, contract in enumerate(found) if contract not in found[:n]]
+
+
+class _At:
+    """Something of a module."""
+
+    def __init__(self, module: str) -> None:
+        self.__module__ = module
+
+
 def select(
     activities: Iterable[Callable[..., Any]], workflows: Iterable[type]
 ) -> tuple[ContractTable, list[Fault]]:

@@ -1,0 +1,5 @@
+"""``python -m agboss_temporal.cli``."""
+
+from agboss_temporal.cli import main
+
+main()

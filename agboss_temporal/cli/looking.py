@@ -1,0 +1,93 @@
+"""Fetching a run and reading its ledger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from agboss_temporal import history
+from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.run_ledger import ChildRun, RunLedger
+
+MOST_CHILDREN: Final = 100
+"""How many children of a closed run are asked how they ended."""
+
+_AT_ONCE: Final = 10
+
+_ENDS: Final = {
+    WorkflowExecutionStatus.RUNNING: "running",
+    WorkflowExecutionStatus.COMPLETED: "completed",
+    WorkflowExecutionStatus.FAILED: "failed",
+    WorkflowExecutionStatus.CANCELED: "cancelled",
+    WorkflowExecutionStatus.TERMINATED: "terminated",
+    WorkflowExecutionStatus.TIMED_OUT: "timed_out",
+    WorkflowExecutionStatus.CONTINUED_AS_NEW: "continued_as_new",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A run to look at.
+
+    Attributes:
+        client: A client of its namespace.
+        workflow_id: Id of its workflow.
+        run_id: Its own id; ``None`` for the newest run.
+        contracts: By which calls without a record are judged.
+    """
+
+    client: Client
+    workflow_id: str
+    run_id: str | None = None
+    contracts: Sequence[Contract] | None = None
+
+
+async def look(target: Target, known: tuple[str, int] = ("", 0)) -> RunLedger | None:
+    """Read the ledger of a run as it is now.
+
+    Args:
+        target: The run.
+        known: Run id and last event of what was seen before.
+
+    Returns:
+        The ledger, or ``None`` if nothing has happened since.
+    """
+    client = target.client
+    handle = client.get_workflow_handle(target.workflow_id, run_id=target.run_id)
+    description = await handle.describe()
+    if known == (description.run_id, description.history_length):
+        return None
+    handle = client.get_workflow_handle(target.workflow_id, run_id=description.run_id)
+    ledger = await history.ledger(
+        await handle.fetch_history(),
+        data_converter=client.data_converter,
+        contracts=target.contracts,
+    )
+    # A run that came from a reset has the first event of the run that was reset.
+    ledger = replace(ledger, run_id=description.run_id)
+    return replace(ledger, children=await _ends_of(client, ledger)) if ledger.end else ledger
+
+
+async def _ends_of(client: Client, ledger: RunLedger) -> tuple[ChildRun, ...]:
+    """Ask the children that outlived a closed run how they are."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def asked(child: ChildRun) -> ChildRun:
+        elsewhere = child.namespace not in ("", client.namespace)
+        if child.end is not None or child.run_id is None or elsewhere:
+            return child
+        handle = client.get_workflow_handle(child.workflow_id, run_id=child.run_id)
+        try:
+            async with gate:
+                status = (await handle.describe()).status
+        except RPCError:
+            return child  # It is no longer there, or is not ours to see: nobody knows.
+        return child if status is None else replace(child, end=_ENDS.get(status))
+
+    first = await asyncio.gather(*map(asked, ledger.children[:MOST_CHILDREN]))
+    return (*first, *ledger.children[MOST_CHILDREN:])
