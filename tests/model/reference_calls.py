@@ -1,0 +1,241 @@
+"""The calls of a run, in the reference: how they start, settle, and are undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from tests.model.reference_ledger import Call, Entry, Err, Ledger, Scope, Undetermined
+
+
+class World(Protocol):
+    """What the runs of a program share."""
+
+    def did(self, what: str) -> None: ...
+
+
+RAISED = {
+    "raise_before": "app/Broke",
+    "raise_after": "app/Broke",
+    "declined": "app/Declined",
+    "flaky": "app/Flaky",
+    "fails": "app/CannotUndo",
+    "fails_after": "app/CannotUndo",
+}
+EFFECTIVE = ("ok", "raise_after", "lost_after", "fails_after")
+
+
+class Calls:
+    """The calls of one run."""
+
+    def __init__(self, world: World, place: str) -> None:
+        self.world = world
+        self.place = place
+        self.root = Scope()
+        self.ledger = Ledger()
+        self.flight: list[Call] = []
+        self.lock = asyncio.Lock()
+        self.unwinding: list[Scope] = []
+        self.ordinal = 0
+        self.named_calls = 0
+        self.closing = False
+        self.started_now = False
+        self.edge = False
+
+    # -- on the way forward
+
+    def begin(self, call: Call, entry: Entry | None = None) -> Call:
+        """Start a named call; while its unit unwinds it is refused."""
+        self.started_now = True
+        if any(call.scope.inside(scope) for scope in self.unwinding):
+            raise Err("app/UnwindInProgress")
+        self.named_calls += 1
+        if entry is not None:
+            self.ledger.entries.append(entry)
+            call.entry = entry
+        self.flight.append(call)
+        return call
+
+    async def settled(self, call: Call) -> None:
+        """Await a named call: a cancel is delivered when it has settled, a second one at once."""
+        asked = False
+        while not call.done.done():
+            try:
+                await asyncio.wait([call.done])
+            except asyncio.CancelledError:
+                if call.cancelling:
+                    raise
+                asked = True
+                self.ask(call)
+        if asked:
+            raise asyncio.CancelledError
+        if call.error is not None:
+            raise call.error
+        if call.withdrawn and call.entry is not None:
+            raise Err("cancelled", cancelled=True)
+
+    async def noted(self, call: Call) -> None:
+        """Await a call that no contract names: as Temporal does, which lets go of it at once."""
+        self.flight.append(call)
+        try:
+            await asyncio.wait([call.done])
+        except asyncio.CancelledError:
+            if call.done.done():
+                raise
+            call.cancelling = True
+            if not call.sent:
+                self.flight.remove(call)
+            raise Err("activity/cancelled", cancelled=True) from None
+        if call.error is not None:
+            raise call.error
+
+    def ask(self, call: Call, *, withdraw: bool = False) -> None:
+        """Ask a call to cancel. One that was never sent has settled with that."""
+        call.withdrawn |= withdraw
+        if call.cancelling or call.done.done():
+            return
+        call.cancelling = True
+        if call.child is not None:
+            if not call.sent:
+                raise Undetermined("a child is cancelled before it started")
+            call.child()
+        elif not call.sent:
+            self.flight.remove(call)
+            if call.entry is not None:
+                call.entry.state = "no_effect"
+            if call.reverts is not None and call.reverts.state == "undoing":
+                self.ledger.reopen(call.reverts)
+            call.error = Err("activity/cancelled", cancelled=True)
+            call.done.set_result(None)
+
+    def let_go(self, call: Call) -> None:
+        """The activity of a call ends as the program says."""
+        if call.flaky and call.attempts == 1:
+            call.attempts += 1
+            return
+        if call.cancelling and call.on_cancel != "ignore":
+            if call.on_cancel == "obey_after":
+                self.world.did(call.effect)
+            self.fail(call, Err("activity/cancelled", cancelled=True), "cancelled")
+            return
+        if call.outcome in EFFECTIVE:
+            self.world.did(call.effect)
+        if call.outcome == "ok":
+            self.succeed(call)
+        elif call.outcome.startswith("lost"):
+            self.fail(call, Err("activity/timeout"), "timed_out")
+        elif call.outcome == "unstarted":
+            self.fail(call, Err("activity/timeout"), None)
+        else:
+            known = call.outcome == "declined" and call.entry is not None
+            error = Err(f"activity/{RAISED[call.outcome]}")
+            self.fail(call, error, None if known else "raised")
+
+    def succeed(self, call: Call) -> None:
+        self.flight.remove(call)
+        if call.entry is not None:
+            self.ledger.complete(call.entry)
+        if call.commits is not None:
+            self.ledger.seal(call.commits, call.scope)
+        if call.reverts is not None and call.reverts.state == "undoing":
+            call.reverts.state = "undone"
+        call.done.set_result(None)
+
+    def fail(self, call: Call, error: Err, doubt: str | None) -> None:
+        self.flight.remove(call)
+        if call.entry is not None:
+            if doubt is None:
+                call.entry.state = "no_effect"
+            else:
+                self.ledger.doubt(call.entry, doubt)
+        if call.commits is not None and doubt is not None:
+            self.ledger.committers_in_doubt.append((call.commits, doubt))
+        if call.reverts is not None and call.reverts.state == "undoing":
+            self.ledger.reopen(call.reverts)
+        call.error = error
+        call.done.set_result(None)
+
+    # -- unwinding
+
+    async def unwind(
+        self,
+        scope: Scope,
+        trigger: str,
+        *,
+        only: str | None = None,
+        wanted: Callable[[Entry], bool] = lambda entry: True,
+        stop: bool = False,
+        ending: bool = False,
+    ) -> None:
+        """Settle what runs in a unit, then undo what is open there."""
+        async with self.lock:
+            if self.closing and not ending:
+                raise Err("app/UnwindInProgress")
+            self.unwinding.append(scope)
+            settled = await self.settle(scope, only)
+            plan = self.ledger.plan(
+                scope, lambda e: wanted(e) and (only is None or e.kind == only)
+            )
+            self.ledger.planned += plan
+            self.edge |= settled and not plan
+            stopped = False
+            for planned in plan:
+                if planned.entry.kind == "final":
+                    planned.verdict = planned.entry.state = "irreversible"
+                elif stopped:
+                    planned.verdict = planned.entry.state = "not_run"
+                else:
+                    done = await self.undo(planned.entry, trigger)
+                    planned.verdict = planned.entry.state = "undone" if done else "failed"
+                    stopped = stop and not done
+            self.unwinding.remove(scope)
+
+    async def settle(
+        self, scope: Scope, only: str | None = None, *, withdraw: bool = True, named: bool = False
+    ) -> bool:
+        """Ask what runs in a unit to cancel, and wait until all of it has settled."""
+        calls = [
+            c
+            for c in self.flight
+            if (c.named if named else c.named or c.child is not None)
+            and c.scope.inside(scope)
+            and (only is None or self._concerns(c, only))
+        ]
+        for call in calls:
+            self.ask(call, withdraw=withdraw)
+        for call in calls:
+            await asyncio.wait([call.done])
+        return bool(calls)
+
+    def rest(self) -> None:
+        """Nothing moves any more, for now.
+
+        An unwind that ends as soon as the last call has settled races with the code that awaited
+        that call: whether a call that it starts is refused is left open.
+        """
+        if self.edge and self.started_now:
+            raise Undetermined("a call is started just as an unwind ends")
+        self.edge = self.started_now = False
+        for call in self.flight:
+            call.sent = True
+
+    def _concerns(self, call: Call, kind: str) -> bool:
+        entry = call.entry or call.reverts
+        return (entry is not None and entry.kind == kind) or call.commits == kind
+
+    async def undo(self, entry: Entry, trigger: str) -> bool:
+        """Run the undo of an entry; tell whether it was undone."""
+        entry.state = "undoing"
+        form = entry.undo_name.removeprefix("undo_")
+        place = f"?{self.place}" if form == "nothing" else entry.label
+        if form == "context":
+            form = f"context {'unknown' if entry.doubt else 'completed'} {trigger}"
+        call = Call(f"undo {place}", self.root, f"undo {place} {form}", named=False)
+        behaviour = "ok" if form == "nothing" else entry.undo
+        call.flaky = behaviour == "flaky"
+        call.outcome = "ok" if call.flaky else behaviour
+        self.flight.append(call)
+        while not call.done.done():
+            await asyncio.wait([call.done])
+        return call.error is None

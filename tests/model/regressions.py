@@ -1,0 +1,38 @@
+"""Programs that were once got wrong, and programs worth keeping whatever the seed is."""
+
+from __future__ import annotations
+
+from tests.model.program import (
+    Act,
+    Commit,
+    Compensate,
+    Event,
+    Fan,
+    Limit,
+    Note,
+    Program,
+    Raise,
+    Revert,
+    Try,
+)
+
+REGRESSIONS: dict[str, Program] = {
+    "cancel with the completion": Program(
+        (Act(), Act("args"), Note()), events=(Event("cancel", at=1, together=True),)
+    ),
+    "cancel with the committer's completion": Program(
+        (Act("ship"), Commit()), events=(Event("cancel", at=1, together=True),)
+    ),
+    "cancel with the completion of an explicit undo": Program(
+        (Act(), Revert()), events=(Event("cancel", at=1, together=True),)
+    ),
+    "completion order": Program(
+        (Fan("gather", ((Act(),), (Act("args"),), (Act("nothing"),))), Raise()), choices=(1, 1, 0)
+    ),
+    "a failed undo after an explicit one": Program(
+        (Act(undo="fails"), Try((Revert(),)), Act("context"), Try((Compensate(),)), Raise())
+    ),
+    "a time limit around an action": Program(
+        (Limit((Act(on_cancel="ignore"),)),), events=(Event("expire", at=0),)
+    ),
+}
