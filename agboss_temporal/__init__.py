@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agboss_temporal.core.report import CompensationReport
     from agboss_temporal.exceptions import (
         CompensationFailedError,
+        JoinFailedError,
         LimitExceededError,
         UncommittedActionError,
     )
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from agboss_temporal.plugin import CompensationPlugin
     from agboss_temporal.policy import CompensationPolicy
     from agboss_temporal.undo_context import UndoContext
-    from agboss_temporal.workflow import CompensatedWorkflow, compensate, report
+    from agboss_temporal.workflow import CompensatedWorkflow, compensate, join, report, unit
 
 __all__ = [
     "CompensatedWorkflow",
@@ -32,6 +33,7 @@ __all__ = [
     "CompensationPolicy",
     "CompensationReport",
     "ContractError",
+    "JoinFailedError",
     "LimitExceededError",
     "UncommittedActionError",
     "UndoContext",
@@ -39,7 +41,9 @@ __all__ = [
     "compensate",
     "declare",
     "idempotency_key",
+    "join",
     "report",
+    "unit",
 ]
 
 _HOMES = {
@@ -49,6 +53,7 @@ _HOMES = {
     "CompensationPolicy": "policy",
     "CompensationReport": "core.report",
     "ContractError": "core.errors",
+    "JoinFailedError": "exceptions",
     "LimitExceededError": "exceptions",
     "UncommittedActionError": "exceptions",
     "UndoContext": "undo_context",
@@ -56,7 +61,9 @@ _HOMES = {
     "compensate": "workflow",
     "declare": "actions",
     "idempotency_key": "idempotency",
+    "join": "workflow",
     "report": "workflow",
+    "unit": "workflow",
 }
 
 

@@ -10,12 +10,14 @@ import asyncio
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import temporalio.activity
 import temporalio.workflow
 from temporalio.exceptions import CancelledError
 from temporalio.worker import _workflow_instance
+
+HandlerKind: TypeAlias = Literal["update", "signal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,14 @@ def history_length(loop: asyncio.AbstractEventLoop) -> int:
 def has_more_to_do(loop: asyncio.AbstractEventLoop) -> bool:
     """Tell whether a workflow's loop has callbacks waiting besides the one that asks."""
     return bool(loop._ready)  # type: ignore[attr-defined]
+
+
+def is_abandoned(loop: asyncio.AbstractEventLoop, kind: HandlerKind, name: str) -> bool:
+    """Tell whether a run may close while a handler of this name is at work."""
+    known: Any = loop._updates if kind == "update" else loop._signals  # type: ignore[attr-defined]
+    handler = known.get(name) or known.get(None)
+    abandon = temporalio.workflow.HandlerUnfinishedPolicy.ABANDON
+    return handler is not None and handler.unfinished_policy == abandon
 
 
 class Observation:
@@ -127,6 +137,8 @@ def verify() -> list[str]:
     wanted: list[tuple[Any, str]] = [
         (temporalio.activity, "_Definition"),
         (temporalio.workflow, "_Definition"),
+        (temporalio.workflow, "_SignalDefinition"),
+        (temporalio.workflow, "_UpdateDefinition"),
         (_workflow_instance, "_WorkflowInstanceImpl"),
         (_workflow_instance, "_ActivityHandle"),
         (_workflow_instance, "_ChildWorkflowHandle"),
@@ -143,6 +155,18 @@ def verify() -> list[str]:
         members += [(handle, "_resolve_success"), (handle, "_resolve_failure")]
         if "_result_fut" not in handle.__init__.__code__.co_names:
             missing.append(f"{handle.__name__}._result_fut")
-    if "_ready" not in _workflow_instance._WorkflowInstanceImpl.__init__.__code__.co_names:
-        missing.append("_WorkflowInstanceImpl._ready")
+    of_instance = _workflow_instance._WorkflowInstanceImpl.__init__.__code__.co_names
+    missing += [
+        f"_WorkflowInstanceImpl.{name}"
+        for name in ("_ready", "_updates", "_signals")
+        if name not in of_instance
+    ]
+    missing += [
+        f"{definition.__name__}.unfinished_policy"
+        for definition in (
+            temporalio.workflow._SignalDefinition,
+            temporalio.workflow._UpdateDefinition,
+        )
+        if "unfinished_policy" not in definition.__annotations__
+    ]
     return missing + [f"{c.__name__}.{name}" for c, name in members if not hasattr(c, name)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from agboss_temporal.core.contract import Contract
-from agboss_temporal.core.ledger import Entry, UnitPath
+from agboss_temporal.core.entry import Entry
+from agboss_temporal.core.scope import UnitPath
 
 
 class Call:
@@ -19,7 +20,10 @@ class Call:
         commits: The name that it commits, if it is a committer.
         key: Its own key.
         ordinal: Its place among all calls that the run started.
-        unit: The unit in which it was started.
+        unit: The unit that it belongs to: at first the one in which it was started.
+        started_in: The unit in which it was started, as its record says.
+        ended: Units whose end its record tells.
+        update: The update that its record names.
         undoes: The entry that it undoes, if the workflow's code called an undo.
         is_undo: Whether it is an undo, also where it is not known of what.
         left_alone: Whether no unwind cancels it or waits for it.
@@ -37,6 +41,7 @@ class Call:
         "cancel_sent",
         "commits",
         "contract",
+        "ended",
         "entry",
         "is_undo",
         "key",
@@ -44,8 +49,10 @@ class Call:
         "ordinal",
         "raw",
         "settled",
+        "started_in",
         "undoes",
         "unit",
+        "update",
     )
 
     def __init__(
@@ -62,6 +69,9 @@ class Call:
         self.key = key
         self.ordinal = ordinal
         self.unit = unit
+        self.started_in = unit
+        self.ended: Sequence[UnitPath] = ()
+        self.update: str | None = None
         self.contract = contract
         self.entry = entry
         self.commits = commits

@@ -7,6 +7,7 @@ retry policies and clients may match on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from temporalio.exceptions import ApplicationError
@@ -21,6 +22,7 @@ from agboss_temporal.core.report import FAILURE_TYPE, CompensationReport
 
 __all__ = [
     "COMPENSATION_FAILED",
+    "JOIN_FAILED",
     "LIMIT_EXCEEDED",
     "UNCOMMITTED_ACTION",
     "UNRECORDED_ACTION",
@@ -31,6 +33,7 @@ __all__ = [
     "ContractError",
     "IdempotencyKeyError",
     "IllegalTransitionError",
+    "JoinFailedError",
     "LimitExceededError",
     "RecordError",
     "UncommittedActionError",
@@ -39,6 +42,7 @@ __all__ = [
 COMPENSATION_FAILED: Final = FAILURE_TYPE
 UNCOMMITTED_ACTION: Final = "UncommittedActionError"
 LIMIT_EXCEEDED: Final = "LimitExceededError"
+JOIN_FAILED: Final = "JoinFailedError"
 UNWIND_IN_PROGRESS: Final = "UnwindInProgress"
 UNRECORDED_ACTION: Final = "UnrecordedAction"
 
@@ -88,6 +92,30 @@ class UncommittedActionError(ApplicationError):
             "committed_by out so that the run's finish commits",
             type=UNCOMMITTED_ACTION,
             non_retryable=True,
+        )
+
+
+class JoinFailedError(ApplicationError):
+    """A branch of a `join` failed, and what all of them had done was undone.
+
+    Its ``__cause__`` is the first error. What that one means to Temporal, it means too: whether a
+    workflow's retry policy may try again, and whether it fails a workflow at all.
+    """
+
+    def __init__(
+        self, failed: Sequence[str], branches: int, *, non_retryable: bool = False
+    ) -> None:
+        """Say what failed, by type.
+
+        Args:
+            failed: Types of the branches' errors, the first one first.
+            branches: How many branches there were.
+            non_retryable: Whether the first error is.
+        """
+        super().__init__(
+            f"{len(failed)} of {branches} branches failed: {', '.join(failed[:10])}",
+            type=JOIN_FAILED,
+            non_retryable=non_retryable,
         )
 
 

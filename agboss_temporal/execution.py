@@ -8,7 +8,7 @@ from typing import Final
 from temporalio import workflow
 
 from agboss_temporal.core import markdown
-from agboss_temporal.core.ledger import Step
+from agboss_temporal.core.entry import Step
 from agboss_temporal.core.plan import Planned, Unwind
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run

@@ -7,25 +7,22 @@ interceptors feed it, the unwind works on it, and workflow code reaches it throu
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final
 
 from temporalio import workflow
 from temporalio.worker import ContinueAsNewInput
 
+from agboss_temporal import units
 from agboss_temporal.call import Call
 from agboss_temporal.core.contract import ContractTable
-from agboss_temporal.core.ledger import (
-    CommitterInDoubt,
-    Entry,
-    Ledger,
-    State,
-    Step,
-    UnitPath,
-    within,
-)
-from agboss_temporal.core.plan import Unwind, build_report
+from agboss_temporal.core.entry import Entry, State, Step
+from agboss_temporal.core.ledger import CommitterInDoubt, Ledger
+from agboss_temporal.core.plan import Unwind, UnwindLog
 from agboss_temporal.core.report import CompensationReport
+from agboss_temporal.core.scope import Scope, UnitPath, related
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.undo_context import wire_size
@@ -35,6 +32,9 @@ INSTALLED: Final = "__agboss_temporal_installed"
 
 UNWIND_PATCH: Final = "agboss-unwind-1"
 """Id of the marker with which a run's own unwind begins."""
+
+HANDLER_PATCH: Final = "agboss-handler-unwind-1"
+"""Id of the marker with which the unwind of a handler begins, in a run that goes on."""
 
 CONTINUE_PATCH: Final = "agboss-continue-1"
 """Id of the marker with which a run that continues as new lets running calls settle."""
@@ -48,7 +48,13 @@ class Run:
     Attributes:
         contracts: What the worker knows.
         ledger: The entries.
-        unwinds: Every unwind of the run, oldest first.
+        unwinds: The unwinds of the run.
+        root: The unit that is the run.
+        handlers: Paths of the units of the handlers at work.
+        untold_updates: Digests of updates at work, by unit, that no record has named yet.
+        closing: Whether it is ending, or about to continue as new.
+        leaving: Whether it is about to continue as new.
+        marked: Whether its own unwind has begun, as a marker in its history says.
         also_failed: Types of errors that arrived while the run was ending.
         payload_limit: Size in bytes above which the server may refuse an undo's context.
     """
@@ -59,7 +65,10 @@ class Run:
         self.contracts = contracts
         self.payload_limit = payload_limit
         self.ledger = Ledger()
-        self.unwinds: list[Unwind] = []
+        self.unwinds = UnwindLog()
+        self.root = units.Unit()
+        self.handlers: dict[UnitPath, None] = {}
+        self.untold_updates: dict[UnitPath, str] = {}
         self.also_failed: list[str] = []
         self.named_calls = 0
         self._default_policy = default_policy
@@ -67,12 +76,14 @@ class Run:
         self._policy_known = False
         self._calls: dict[str, Call] = {}
         self._ordinal = 0
-        self._closing: list[UnitPath] = []
+        self._closed: list[Scope] = []
+        self._at_work: list[tuple[UnitPath, asyncio.Future[None]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._lock: asyncio.Lock | None = None
         self.issuing: tuple[Entry, Unwind] | None = None
         self.shown = ""
         self.closing = False
+        self.leaving = False
+        self.marked = False
         self.continuing: ContinueAsNewInput | None = None
 
     # -- who and how
@@ -122,11 +133,9 @@ class Run:
         return datetime.fromtimestamp(self.loop.time(), tz=UTC)
 
     @property
-    def lock(self) -> asyncio.Lock:
-        """Held by the unwind that is at work: one at a time."""
-        if self._lock is None:
-            self._lock = asyncio.Lock()
-        return self._lock
+    def unit(self) -> units.Unit:
+        """The unit in which the workflow's code is executing."""
+        return units.current(self.root)
 
     # -- calls
 
@@ -144,11 +153,11 @@ class Run:
         self._calls.pop(call.key, None)
         call.settle()
 
-    def calls_within(self, unit: UnitPath, only: str | None = None) -> list[Call]:
-        """List the calls in flight under a unit that an unwind settles, oldest first.
+    def calls_within(self, scope: Scope, only: str | None = None) -> list[Call]:
+        """List the calls in flight that an unwind settles, oldest first.
 
         Args:
-            unit: The unit.
+            scope: What it covers.
             only: Only those that execute, undo or commit this action.
         """
         committers = [c.committer for c in self.contracts if c.action == only and c.committer]
@@ -156,7 +165,7 @@ class Run:
             c
             for c in self._calls.values()
             if not c.left_alone
-            and within(c.unit, unit)
+            and c.unit in scope
             and (only is None or c.concerns(only, committers))
         ]
 
@@ -166,7 +175,7 @@ class Run:
             self.ledger.complete(call.entry, call.raw)
             self._warn_of_size(call.entry)
         if call.commits is not None:
-            self.ledger.seal(call.commits, call.unit)
+            self.ledger.seal(call.commits, call.started_in)
         if call.undoes is not None and call.undoes.state is State.UNDOING:
             self.ledger.move(call.undoes, Step.SUCCEED)
         self.settle(call)
@@ -201,40 +210,65 @@ class Run:
             else:
                 self.ledger.doubt(call.entry, doubt)
         if call.commits is not None and doubt is not None:
-            self.ledger.committers_in_doubt.append(CommitterInDoubt(call.key, call.commits, doubt))
+            self.ledger.doubt_committer(CommitterInDoubt(call.key, call.commits, doubt))
         if call.undoes is not None and call.undoes.state is State.UNDOING:
             self.ledger.reopen(call.undoes)
         self.settle(call)
 
+    # -- units
+
+    def hand_over(self, unit: units.Unit) -> None:
+        """End a unit: what belongs to it belongs to the nearest one that is still open."""
+        unit.ended = True
+        to = unit.still_open().path
+        self.ledger.hand_over(unit.path, to)
+        for call in self._calls.values():
+            if call.unit == unit.path:
+                call.unit = to
+
+    def scope(self, unit: UnitPath) -> Scope:
+        """Return what an unwind of a unit covers while the run goes on: no handler at work."""
+        return Scope(unit, self.handlers.keys())
+
+    def close_scope(self, scope: Scope) -> None:
+        """Refuse new named calls there from now on."""
+        self._closed.append(scope)
+
+    def reopen_scope(self, scope: Scope) -> None:
+        """Take back one `close_scope`."""
+        self._closed.remove(scope)
+
+    def refuses(self, unit: UnitPath) -> bool:
+        """Tell whether named calls in a unit are refused: it is being unwound."""
+        return any(unit in scope for scope in self._closed)
+
     # -- unwinding
+
+    @asynccontextmanager
+    async def alone(self, unit: UnitPath) -> AsyncIterator[None]:
+        """Wait until no unwind is at work in, around or inside a unit, and keep others out."""
+        while rivals := self._rivals(unit):
+            await asyncio.wait(rivals)
+        mine = (unit, self.loop.create_future())
+        self._at_work.append(mine)
+        try:
+            yield
+        finally:
+            self._at_work.remove(mine)
+            mine[1].set_result(None)
+
+    def unwinding(self) -> bool:
+        """Tell whether an unwind is at work."""
+        return bool(self._at_work)
 
     async def idle(self) -> None:
         """Wait until no unwind is at work."""
-        async with self.lock:
+        async with self.alone(()):
             pass
 
-    def close_unit(self, unit: UnitPath) -> None:
-        """Refuse new named calls in a unit from now on."""
-        self._closing.append(unit)
-
-    def reopen_unit(self, unit: UnitPath) -> None:
-        """Take back one `close_unit`."""
-        self._closing.remove(unit)
-
-    def refuses(self, unit: UnitPath) -> bool:
-        """Tell whether a unit, or one that encloses it, is being unwound."""
-        return any(within(unit, closed) for closed in self._closing)
+    def _rivals(self, unit: UnitPath) -> list[asyncio.Future[None]]:
+        return [ended for at, ended in self._at_work if related(at, unit)]
 
     def report(self) -> CompensationReport:
         """Say what has become of the run's effects."""
-        return build_report(
-            self.unwinds, self.ledger, self.ledger.committers_in_doubt, self.also_failed
-        )
-
-    def leftovers(self) -> bool:
-        """Tell whether some unwind left an effect behind."""
-        return any(
-            p.verdict not in ("undone", "irreversible")
-            for unwind in self.unwinds
-            for p in unwind.plan
-        )
+        return self.unwinds.report(self.ledger, self.also_failed)

@@ -13,7 +13,7 @@ from temporalio.common import Priority, RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
-from agboss_temporal.core.ledger import Entry, Step
+from agboss_temporal.core.entry import Entry, Step
 from agboss_temporal.core.plan import Unwind
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run

@@ -10,10 +10,11 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from agboss_temporal.call import settle
-from agboss_temporal.core.ledger import Entry, UnitPath
+from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.order import reverse_completion
 from agboss_temporal.core.plan import Planned, Unwind
 from agboss_temporal.core.report import CompensationReport
+from agboss_temporal.core.scope import Scope
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS, CompensationFailedError
 from agboss_temporal.execution import execute, show
 from agboss_temporal.run import Run
@@ -53,59 +54,60 @@ def probe_eviction() -> None:
 async def unwind(
     run: Run,
     why: Why,
+    scope: Scope,
     *,
-    unit: UnitPath = (),
+    label: str | None = None,
     only: str | None = None,
     select: Callable[[Entry], bool] | None = None,
     ending: bool = False,
 ) -> Unwind:
-    """Undo what is open under a unit.
+    """Undo what is open in a scope.
 
     First every named call still running there is asked to cancel and settles; named calls that
-    are started meanwhile are refused.
+    are started there meanwhile are refused.
 
     Args:
         run: The run.
         why: What starts it.
-        unit: The unit to unwind; by default the whole run.
+        scope: What it covers.
+        label: How the report names the unit; ``None`` for the run.
         only: Undo only executions of this action.
         select: Undo only entries for which this is true.
-        ending: Whether this is the unwind with which the run ends.
+        ending: Whether the run is closed by it, or while it goes on.
 
     Returns:
         The unwind, ended. It is not listed in the run if there was nothing to undo.
     """
     probe_eviction()
-    async with run.lock:
+    async with run.alone(scope.unit):
         if run.closing and not ending:
             raise ApplicationError(
                 "there is nothing to compensate any more: the run is ending",
                 type=UNWIND_IN_PROGRESS,
                 non_retryable=True,
             )
-        record = Unwind(len(run.unwinds) + 1, why.trigger, why.cause, started_at=run.now())
-        run.unwinds.append(record)
-        run.close_unit(unit)
+        record = Unwind(why.trigger, why.cause, label, started_at=run.now())
+        run.unwinds.begin(record)
+        run.close_scope(scope)
         try:
-            await settle(run.calls_within(unit, only))
-            record.plan = _plan(run, unit, only, select)
+            await settle(run.calls_within(scope, only))
+            run.unwinds.plan(record, _plan(run, scope, only, select))
             if record.plan:
                 await execute(run, record, why)
-            else:
-                run.unwinds.remove(record)
         finally:
-            run.reopen_unit(unit)
-            record.ended_at = run.now()
+            run.reopen_scope(scope)
+            run.unwinds.end(record, run.now())
     show(run)
     return record
 
 
 async def compensate_now(run: Run, only: str | None) -> CompensationReport:
     """Do what ``compensate()`` promises."""
-    record, cancelled = await protected(unwind(run, Why(EXPLICIT), only=only))
-    failed = None
-    if any(p.verdict not in ("undone", "irreversible") for p in record.plan):
-        failed = CompensationFailedError(run.report())
+    unit = run.unit
+    record, cancelled = await protected(
+        unwind(run, Why(EXPLICIT), run.scope(unit.path), label=unit.label, only=only)
+    )
+    failed = CompensationFailedError(run.report()) if record.left_behind else None
     if cancelled:
         # The run's end, or whoever cancelled, comes first; what was left behind is in the report.
         raise asyncio.CancelledError from failed
@@ -114,19 +116,19 @@ async def compensate_now(run: Run, only: str | None) -> CompensationReport:
     return run.report()
 
 
-def needed(run: Run) -> bool:
-    """Tell whether an unwind of the whole run would have anything to settle or to undo."""
-    return bool(run.calls_within(())) or not all(
-        e.contract.irreversible for e in run.ledger.to_undo()
+def needed(run: Run, scope: Scope) -> bool:
+    """Tell whether an unwind would have anything to settle or to undo."""
+    return bool(run.calls_within(scope)) or not all(
+        e.contract.irreversible for e in run.ledger.to_undo(scope)
     )
 
 
 def _plan(
-    run: Run, unit: UnitPath, only: str | None, select: Callable[[Entry], bool] | None
+    run: Run, scope: Scope, only: str | None, select: Callable[[Entry], bool] | None
 ) -> list[Planned]:
     wanted = [
         e
-        for e in run.ledger.to_undo(unit)
+        for e in run.ledger.to_undo(scope)
         if (only is None or e.contract.action == only) and (select is None or select(e))
     ]
     if all(e.contract.irreversible for e in wanted):

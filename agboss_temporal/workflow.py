@@ -1,4 +1,4 @@
-"""What workflow code imports: the base class, ``compensate`` and ``report``."""
+"""What workflow code imports: the base class, ``unit``, ``join``, ``compensate``, ``report``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
+from agboss_temporal.scopes import join, unit
 from agboss_temporal.unwind import compensate_now
+
+__all__ = ["CompensatedWorkflow", "compensate", "join", "report", "unit"]
 
 POLICY_ATTRIBUTE: Final = "compensation"
 
@@ -56,7 +59,7 @@ def policy_fault(cls: type) -> str:
 
 
 async def compensate(action: Target | None = None) -> CompensationReport:
-    """Undo what is open now, newest first, instead of waiting for the run's end.
+    """Undo what is open in the current unit now, newest first, instead of at the run's end.
 
     What is undone here is not undone again by the run's own unwind. Actions that still run are
     asked to cancel and settle first; whoever awaits one of them sees its cancellation. A cancel of
@@ -64,7 +67,7 @@ async def compensate(action: Target | None = None) -> CompensationReport:
     `CompensationFailedError`; what was left behind is then in the report and in the run's end.
 
     Args:
-        action: Undo only the executions of this action; by default all of the run's.
+        action: Undo only the executions of this action; by default all of the unit's.
 
     Returns:
         The report after it.

@@ -26,7 +26,8 @@ from temporalio.worker import (
 
 from agboss_temporal import action
 from agboss_temporal.core.contract import Contract
-from agboss_temporal.core.ledger import Entry, Ledger
+from agboss_temporal.core.entry import Entry
+from agboss_temporal.core.ledger import Ledger
 from agboss_temporal.core.wire import HEADER, ActionTemplate
 from agboss_temporal_interceptors.capture import Capture
 from agboss_temporal_interceptors.headers import with_record

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.errors import RecordError
-from agboss_temporal.core.ledger import Entry
 
 MEMO: Final = "agboss-compensation"
 """Name of the memo field."""

@@ -1,128 +1,29 @@
-"""The ledger of a run: its entries, and the one table that says how they may move."""
+"""The ledger of a run: its entries, and what happens to them."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final
 
-from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.entry import (
+    PENDING,
+    TRANSITIONS,
+    Entry,
+    State,
+    Step,
+    fingerprint,
+    undo_payloads,
+)
 from agboss_temporal.core.errors import IllegalTransitionError
+from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related
 
-UnitPath = tuple[int, ...]
-"""Where a call was made: the run is ``()``, every scope inside it adds one ordinal."""
+MAX_IN_DOUBT: Final = 100
+"""How many calls in doubt a run lists; older ones are only counted, so that a run that lives for
+years does not grow."""
 
-
-class State(StrEnum):
-    """Where an entry stands. The last six are verdicts and, with ``sealed``, final."""
-
-    RUNNING = "running"
-    OPEN = "open"
-    IN_DOUBT = "in_doubt"
-    NO_EFFECT = "no_effect"
-    SEALED = "sealed"
-    UNDOING = "undoing"
-    UNDONE = "undone"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    DENIED = "denied"
-    NOT_RUN = "not_run"
-    IRREVERSIBLE = "irreversible"
-
-
-class Step(StrEnum):
-    """What can happen to an entry."""
-
-    COMPLETE = "complete"
-    DOUBT = "doubt"
-    DISMISS = "dismiss"
-    SEAL = "seal"
-    UNDO = "undo"
-    SUCCEED = "succeed"
-    REOPEN = "reopen"
-    REOPEN_IN_DOUBT = "reopen_in_doubt"
-    FAIL = "fail"
-    SKIP = "skip"
-    DENY = "deny"
-    LEAVE = "leave"
-    KEEP = "keep"
-
-
-TRANSITIONS: Final[dict[tuple[State, Step], State]] = {
-    (State.RUNNING, Step.COMPLETE): State.OPEN,
-    (State.RUNNING, Step.DOUBT): State.IN_DOUBT,
-    (State.RUNNING, Step.DISMISS): State.NO_EFFECT,
-    (State.OPEN, Step.SEAL): State.SEALED,
-    (State.IN_DOUBT, Step.SEAL): State.SEALED,
-    (State.OPEN, Step.UNDO): State.UNDOING,
-    (State.IN_DOUBT, Step.UNDO): State.UNDOING,
-    (State.UNDOING, Step.SUCCEED): State.UNDONE,
-    (State.UNDOING, Step.FAIL): State.FAILED,
-    (State.UNDOING, Step.REOPEN): State.OPEN,
-    (State.UNDOING, Step.REOPEN_IN_DOUBT): State.IN_DOUBT,
-    (State.OPEN, Step.FAIL): State.FAILED,
-    (State.IN_DOUBT, Step.FAIL): State.FAILED,
-    (State.OPEN, Step.SKIP): State.SKIPPED,
-    (State.IN_DOUBT, Step.SKIP): State.SKIPPED,
-    (State.OPEN, Step.DENY): State.DENIED,
-    (State.IN_DOUBT, Step.DENY): State.DENIED,
-    (State.OPEN, Step.LEAVE): State.NOT_RUN,
-    (State.IN_DOUBT, Step.LEAVE): State.NOT_RUN,
-    (State.OPEN, Step.KEEP): State.IRREVERSIBLE,
-    (State.IN_DOUBT, Step.KEEP): State.IRREVERSIBLE,
-}
-"""Every legal move. ``fail`` straight from ``open`` is an undo that could not even be started."""
-
-UNFINISHED: Final = frozenset({State.FAILED, State.SKIPPED, State.DENIED, State.NOT_RUN})
-"""Verdicts after which an effect was left behind."""
-
-_PENDING: Final = frozenset({State.RUNNING, State.OPEN, State.IN_DOUBT, State.UNDOING})
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """One execution of an action in a run.
-
-    Attributes:
-        key: Identity of the execution, stable over retry, replay and recovery.
-        contract: What was declared for it when it was started.
-        ordinal: Its place among all calls that the run started.
-        unit: The unit in which it was started.
-        state: Where it stands; changed only by `Ledger.move`.
-        after: How many entries had settled when it was started.
-        sequence: Place in the order in which entries settle, from 1; 0 before it settled.
-        raw: The recorded result payload, opaque here; ``None`` if there is none.
-        value: The object that the workflow was given for it.
-        args: The recorded argument payloads, kept only where the undo needs them.
-        fingerprint: Of what its undo would be given, once the payloads are let go.
-        doubt: Why its outcome is unknown.
-        committed: Whether its committer completed while it was being undone.
-        task_queue: The queue it was scheduled on, if not the run's own.
-        priority: The priority it was scheduled with.
-    """
-
-    key: str
-    contract: Contract
-    ordinal: int
-    unit: UnitPath = ()
-    state: State = State.RUNNING
-    after: int = 0
-    sequence: int = 0
-    raw: Any = None
-    value: Any = None
-    args: tuple[Any, ...] = ()
-    fingerprint: bytes = b""
-    doubt: str | None = None
-    committed: bool = False
-    task_queue: str | None = None
-    priority: Any = None
-
-    @property
-    def outcome(self) -> str:
-        """``completed``, or ``unknown`` when nobody knows whether it took effect."""
-        return "completed" if self.doubt is None else "unknown"
+MAX_CLOSED: Final = 1000
+"""How many closed entries are remembered, so that a repeat of their undo is known as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +36,23 @@ class CommitterInDoubt:
 
 
 class Ledger:
-    """The entries of one run, oldest first."""
+    """The entries of one run that may still move, oldest first; what is final leaves it.
+
+    Attributes:
+        committers_in_doubt: Committers that may have taken effect, oldest first.
+        omitted_in_doubt: How many calls in doubt are no longer listed, here and in the entries.
+    """
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
         self.committers_in_doubt: list[CommitterInDoubt] = []
-        self._by_key: dict[str, Entry] = {}
+        self.omitted_in_doubt = 0
         self._pending: dict[str, Entry] = {}
+        self._reported: dict[str, Entry] = {}
+        self._closed: dict[tuple[str | None, bytes], None] = {}
         self._sequence = 0
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries)
+        return iter(self._pending.values())
 
     def begin(self, entry: Entry) -> Entry:
         """Enter an execution that has just been started.
@@ -153,12 +60,10 @@ class Ledger:
         Raises:
             IllegalTransitionError: There is an entry with its key; nothing was changed.
         """
-        rival = self._by_key.get(entry.key)
+        rival = self._pending.get(entry.key)
         if rival is not None:
             raise IllegalTransitionError(entry.key, rival.state, "begin")
         entry.after = self._sequence
-        self._by_key[entry.key] = entry
-        self.entries.append(entry)
         self._pending[entry.key] = entry
         return entry
 
@@ -172,11 +77,9 @@ class Ledger:
         if target is None:
             raise IllegalTransitionError(entry.key, entry.state, step)
         entry.state = target
-        if target not in _PENDING:
-            del self._pending[entry.key]
-            entry.fingerprint = fingerprint(undo_payloads(entry))
-            entry.value = entry.raw = None
-            entry.args = ()
+        self._reported.pop(entry.key, None)
+        if target not in PENDING:
+            self._let_go(entry)
 
     def complete(self, entry: Entry, raw: Any) -> None:
         """Record that an execution completed, with its recorded result payload."""
@@ -189,6 +92,19 @@ class Ledger:
         self.move(entry, Step.DOUBT)
         entry.doubt = kind
         entry.sequence = self._next()
+        if entry.contract.on_unknown == "report":
+            self._reported[entry.key] = entry
+            while len(self._reported) > MAX_IN_DOUBT:
+                oldest = self._reported.pop(next(iter(self._reported)))
+                self._pending.pop(oldest.key, None)
+                self.omitted_in_doubt += 1
+
+    def doubt_committer(self, committer: CommitterInDoubt) -> None:
+        """Record that a committer was started and has no result; it seals nothing."""
+        self.committers_in_doubt.append(committer)
+        if len(self.committers_in_doubt) > MAX_IN_DOUBT:
+            del self.committers_in_doubt[0]
+            self.omitted_in_doubt += 1
 
     def seal(self, committer: str, unit: UnitPath) -> list[Entry]:
         """Seal what a committer's completion puts past the point of no return.
@@ -203,7 +119,7 @@ class Ledger:
         """
 
         def named(entry: Entry) -> bool:
-            return entry.contract.committer == committer and related(entry.unit, unit)
+            return entry.contract.committer == committer and related(entry.told, unit)
 
         for entry in self._pending.values():
             if entry.state is State.UNDOING and named(entry):
@@ -215,6 +131,36 @@ class Ledger:
         self.move(entry, Step.REOPEN if entry.doubt is None else Step.REOPEN_IN_DOUBT)
         if entry.committed:
             self.move(entry, Step.SEAL)
+
+    def hand_over(self, unit: UnitPath, to: UnitPath) -> None:
+        """Give what belongs to a unit that ends to one that encloses it."""
+        for entry in self._pending.values():
+            if entry.unit == unit:
+                entry.unit = to
+
+    def tell(self) -> list[UnitPath]:
+        """List the units whose end the next committer's record has to tell, for entries' sake."""
+        ended: set[UnitPath] = set()
+        for entry in self._pending.values():
+            if entry.told != entry.unit and entry.contract.committer is not None:
+                ended.update(ended_between(entry.told, entry.unit))
+                entry.told = entry.unit
+        return sorted(ended)
+
+    def seal_unit(self, unit: UnitPath, *, keep_uncommitted: bool = False) -> list[Entry]:
+        """Seal what is open in a unit that ends.
+
+        Args:
+            unit: The unit.
+            keep_uncommitted: Whether what still waits for a committer stays open.
+        """
+        return self._seal(
+            lambda entry: (
+                entry.state is State.OPEN
+                and entry.unit == unit
+                and not (keep_uncommitted and entry.contract.committer is not None)
+            )
+        )
 
     def finish(self) -> list[Entry]:
         """Seal everything that is still open, as a normal return does."""
@@ -231,21 +177,40 @@ class Ledger:
         """List the entries that may still move, oldest first."""
         return list(self._pending.values())
 
-    def open_entries(self, unit: UnitPath = ()) -> list[Entry]:
-        """List what took effect in a unit and is neither sealed nor undone, oldest first."""
-        return [e for e in self._pending.values() if e.state is State.OPEN and within(e.unit, unit)]
+    def open_entries(self) -> list[Entry]:
+        """List what took effect and is neither sealed nor undone, oldest first."""
+        return [e for e in self._pending.values() if e.state is State.OPEN]
 
-    def to_undo(self, unit: UnitPath = ()) -> list[Entry]:
-        """List what an unwind of a unit has to answer for: open, or in doubt and to be undone."""
+    def to_undo(self, scope: Scope | None = None) -> list[Entry]:
+        """List what an unwind has to answer for: open, or in doubt and to be undone."""
         return [
             e
             for e in self._pending.values()
-            if within(e.unit, unit)
+            if (scope is None or e.unit in scope)
             and (
                 e.state is State.OPEN
                 or (e.state is State.IN_DOUBT and e.contract.on_unknown == "undo")
             )
         ]
+
+    def closed_before(self, undo: str, given: bytes) -> bool:
+        """Tell whether an undo that is given this would repeat one that closed an entry.
+
+        Args:
+            undo: Registered name of the undo.
+            given: Fingerprint of what it is given.
+        """
+        return (undo, given) in self._closed
+
+    def _let_go(self, entry: Entry) -> None:
+        self._pending.pop(entry.key, None)
+        given = fingerprint(undo_payloads(entry))
+        if given:
+            self._closed[entry.contract.undo, given] = None
+            if len(self._closed) > MAX_CLOSED:
+                del self._closed[next(iter(self._closed))]
+        entry.value = entry.raw = None
+        entry.args = ()
 
     def _seal(self, wanted: Callable[[Entry], bool]) -> list[Entry]:
         sealed = [
@@ -260,30 +225,3 @@ class Ledger:
     def _next(self) -> int:
         self._sequence += 1
         return self._sequence
-
-
-def undo_payloads(entry: Entry) -> tuple[Any, ...]:
-    """Return the recorded payloads that an undo of an entry is given, or that stand for it."""
-    if entry.contract.undo_input == "args":
-        return entry.args
-    return () if entry.raw is None else (entry.raw,)
-
-
-def fingerprint(payloads: Iterable[Any]) -> bytes:
-    """Tell payloads apart without keeping them; empty for none."""
-    found = hashlib.sha256()
-    empty = True
-    for payload in payloads:
-        empty = False
-        found.update(payload.SerializeToString())
-    return b"" if empty else found.digest()[:16]
-
-
-def within(inner: UnitPath, outer: UnitPath) -> bool:
-    """Tell whether a unit is another one or lies inside it."""
-    return inner[: len(outer)] == outer
-
-
-def related(one: UnitPath, other: UnitPath) -> bool:
-    """Tell whether one of two units encloses the other, or both are the same."""
-    return within(one, other) or within(other, one)

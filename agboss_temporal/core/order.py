@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agboss_temporal.core.ledger import Entry
+from agboss_temporal.core.entry import Entry
 
 
 def reverse_completion(entries: Iterable[Entry]) -> list[Entry]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from agboss_temporal.core.ledger import CommitterInDoubt, Entry, State
+from agboss_temporal.core.entry import UNFINISHED, Entry, State
+from agboss_temporal.core.ledger import Ledger
 from agboss_temporal.core.report import (
     CompensationReport,
     EntryReport,
@@ -48,16 +49,32 @@ class Planned:
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Unwind:
-    """One unwind: what started it, and its plan."""
+    """One unwind: what started it, and its plan.
 
-    ordinal: int
+    Attributes:
+        trigger: A trigger, or ``join``, ``handler``, ``explicit``.
+        cause: Type of the error that started it.
+        unit: Name of the unit that it unwinds; ``None`` for the run.
+        ordinal: Its number in the run, from 1; 0 until it has a plan.
+        started_at: When it began, in workflow time.
+        ended_at: When its last verdict was known, in workflow time.
+        plan: What it undoes, in its order.
+    """
+
     trigger: str
     cause: str | None
+    unit: str | None = None
+    ordinal: int = 0
     started_at: datetime | None = None
     ended_at: datetime | None = None
     plan: list[Planned] = dataclasses.field(default_factory=list)
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether some planned entry has a verdict that leaves its effect."""
+        return any(p.verdict in UNFINISHED for p in self.plan)
 
     @property
     def status(self) -> str:
@@ -70,6 +87,7 @@ class Unwind:
             ordinal=self.ordinal,
             trigger=self.trigger,
             cause=self.cause,
+            unit=self.unit,
             status=self.status,
             started_at=self.started_at,
             ended_at=self.ended_at,
@@ -100,36 +118,85 @@ def fold_status(verdicts: Iterable[str | None], *, active: bool = False) -> Stat
     return "partial" if undone else "failed"
 
 
-def build_report(
-    unwinds: Sequence[Unwind],
-    entries: Iterable[Entry],
-    committers: Iterable[CommitterInDoubt] = (),
-    also_failed: Iterable[str] = (),
-) -> CompensationReport:
-    """Make the report of a run from its unwinds and its ledger."""
-    planned = [p for unwind in unwinds for p in unwind.plan]
-    counts: dict[str, int] = {}
-    for each in planned:
+class UnwindLog:
+    """The unwinds of a run: the newest in full, the older ones as numbers."""
+
+    def __init__(self) -> None:
+        self._unwinds: list[Unwind] = []
+        self._older_count = 0
+        self._older_verdicts: dict[str, int] = {}
+        self._planned = 0
+
+    def __iter__(self) -> Iterator[Unwind]:
+        return iter(self._unwinds)
+
+    def begin(self, unwind: Unwind) -> None:
+        """List an unwind that begins."""
+        self._unwinds.append(unwind)
+
+    def plan(self, unwind: Unwind, plan: list[Planned]) -> None:
+        """Give an unwind its plan and its number; one that has nothing to do is not kept."""
+        if not plan:
+            self._unwinds.remove(unwind)
+            return
+        self._planned += 1
+        unwind.ordinal = self._planned
+        unwind.plan = plan
+
+    def end(self, unwind: Unwind, at: datetime) -> None:
+        """Note that an unwind has ended; only the newest are kept in full."""
+        unwind.ended_at = at
+        for oldest in self._unwinds[:-MAX_UNWINDS]:
+            if oldest.ended_at is not None:
+                self._unwinds.remove(oldest)
+                self._older_count += 1
+                _count(oldest.plan, self._older_verdicts)
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether some unwind left an effect behind."""
+        return any(u.left_behind for u in self._unwinds) or not UNFINISHED.isdisjoint(
+            self._older_verdicts
+        )
+
+    def report(self, ledger: Ledger, also_failed: Iterable[str] = ()) -> CompensationReport:
+        """Make the report of the run from its unwinds and its ledger."""
+        counts = dict(self._older_verdicts)
+        for unwind in self._unwinds:
+            _count(unwind.plan, counts)
+        newest = self._unwinds[-1] if self._unwinds else None
+        return CompensationReport(
+            status=self._status(counts),
+            trigger=newest.trigger if newest else None,
+            cause=newest.cause if newest else None,
+            entries=tuple(p.report(u.ordinal) for u in self._unwinds for p in u.plan),
+            in_doubt=_in_doubt(ledger),
+            unwinds=tuple(u.report() for u in self._unwinds),
+            older_unwinds=self._older_count,
+            also_failed=tuple(also_failed),
+            counts=counts,
+            omitted_in_doubt=ledger.omitted_in_doubt,
+        )
+
+    def _status(self, counts: Mapping[str, int]) -> Status:
+        verdicts: list[str | None] = list(counts)
+        verdicts += [None for u in self._unwinds for p in u.plan if p.verdict is None]
+        return fold_status(verdicts, active=any(u.ended_at is None for u in self._unwinds))
+
+
+def _count(plan: Iterable[Planned], counts: dict[str, int]) -> None:
+    for each in plan:
         if each.verdict is not None:
             counts[each.verdict] = counts.get(each.verdict, 0) + 1
-    kept = unwinds[-MAX_UNWINDS:]
-    newest = unwinds[-1] if unwinds else None
+
+
+def _in_doubt(ledger: Ledger) -> tuple[InDoubtReport, ...]:
     doubts = [
         InDoubtReport(e.key, e.contract.action, e.doubt or "")
-        for e in entries
+        for e in ledger
         if e.state is State.IN_DOUBT
     ]
-    doubts += [InDoubtReport(c.key, c.name, c.doubt, "committer") for c in committers]
-    return CompensationReport(
-        status=fold_status(
-            (p.verdict for p in planned), active=newest is not None and newest.ended_at is None
-        ),
-        trigger=newest.trigger if newest else None,
-        cause=newest.cause if newest else None,
-        entries=tuple(p.report(u.ordinal) for u in kept for p in u.plan),
-        in_doubt=tuple(doubts),
-        unwinds=tuple(u.report() for u in kept),
-        older_unwinds=len(unwinds) - len(kept),
-        also_failed=tuple(also_failed),
-        counts=counts,
-    )
+    doubts += [
+        InDoubtReport(c.key, c.name, c.doubt, "committer") for c in ledger.committers_in_doubt
+    ]
+    return tuple(doubts)

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from agboss_temporal.core import reading
+from agboss_temporal.core.entry import UNFINISHED
 from agboss_temporal.core.errors import RecordError
-from agboss_temporal.core.ledger import UNFINISHED
 
 Trigger: TypeAlias = Literal["node-failure", "run-cancel", "cap-breach", "operator-request"]
 Verdict: TypeAlias = Literal["undone", "failed", "skipped", "denied", "not_run", "irreversible"]
@@ -68,11 +68,13 @@ class UnwindReport:
 
     Attributes:
         ordinal: Its number in the run, from 1.
-        trigger: A trigger, or ``explicit`` for `compensate`.
+        trigger: A trigger, or what else asked for it: ``join``, ``handler``, or ``explicit`` for
+            `compensate` and for a `unit` that an exception left.
         cause: Type of the error that started it.
         status: Its own status.
         started_at: When it began, in workflow time.
         ended_at: When its last verdict was known, in workflow time.
+        unit: Name or path of the unit that it unwound; ``None`` for the whole run.
     """
 
     ordinal: int
@@ -81,6 +83,7 @@ class UnwindReport:
     status: str
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,10 @@ written for every named call.
 ``u``   name of the undo
 ``c``   name of the committer
 ``p``   unit path, ordinals joined by dots
+``f``   on a committer: paths of units that have ended since and
+        handed over what is open to the unit around them
+``h``   on the first call of an update handler: which update it is,
+        see `update_digest`
 ``w``   ordinal of the unwind, from 1
 ``t``   trigger of the unwind, on its first undo
 ``e``   type of the error that started it, on its first undo
@@ -24,6 +28,8 @@ written for every named call.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -35,12 +41,13 @@ from typing import Any, Final, Literal, Self, TypeAlias
 from agboss_temporal.core import reading
 from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.errors import RecordError
-from agboss_temporal.core.ledger import UnitPath
+from agboss_temporal.core.scope import UnitPath, path_text
 
 HEADER: Final = "agboss-compensation"
 """Name of the header."""
 
 _text, _number = (reading.of(kind, type(None)) for kind in (str, int))
+_paths = reading.each(reading.of(str))
 
 _UNIT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
 
@@ -60,6 +67,8 @@ class CallRecord:
         undo: Name of the action's undo.
         committer: Name of the action's committer.
         unit: Unit in which the call was made.
+        ended: Units that have ended and handed over what is open.
+        update: Which update the unit handles.
         options: Options of the contract that are not default, by their short names.
         unwind: Ordinal of the unwind that an undo belongs to.
         trigger: What started that unwind.
@@ -74,6 +83,8 @@ class CallRecord:
     undo: str | None = None
     committer: str | None = None
     unit: UnitPath = ()
+    ended: tuple[UnitPath, ...] = ()
+    update: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     unwind: int | None = None
     trigger: str | None = None
@@ -101,7 +112,9 @@ def encode(record: CallRecord) -> bytes:
         "n": record.own_key,
         "u": record.undo,
         "c": record.committer,
-        "p": _path(record.unit) or None,
+        "p": path_text(record.unit) or None,
+        "f": [path_text(path) for path in record.ended] or None,
+        "h": record.update,
         **record.options,
         "w": record.unwind,
         "t": record.trigger,
@@ -128,7 +141,7 @@ class ActionTemplate:
 
     def fill(self, key: str, unit: UnitPath) -> bytes:
         """Write the record of one execution. Keys need no escaping."""
-        path = f',"p":"{_path(unit)}"' if unit else ""
+        path = f',"p":"{path_text(unit)}"' if unit else ""
         return f'{{"a":"{key}"{self.names}{path}{self.options}}}'.encode()
 
 
@@ -142,10 +155,6 @@ def _written(fields: Mapping[str, Any]) -> str:
 def _continued(record: str) -> str:
     fields = record[1:-1]
     return f",{fields}" if fields else ""
-
-
-def _path(unit: UnitPath) -> str:
-    return ".".join(map(str, unit))
 
 
 def decode(data: bytes) -> CallRecord:
@@ -182,11 +191,18 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         undo=_text(fields.get("u")),
         committer=_text(fields.get("c")),
         unit=_unit(_text(fields.get("p"))),
+        ended=tuple(_unit(each) for each in _paths(fields.get("f") or ())),
+        update=_text(fields.get("h")),
         options={n: value for n, value in fields.items() if len(n) == 1 and n in ascii_uppercase},
         unwind=_number(fields.get("w")),
         trigger=_text(fields.get("t")),
         cause=_text(fields.get("e")),
     )
+
+
+def update_digest(update_id: str) -> str:
+    """Tell updates of one run apart in few bytes."""
+    return base64.b64encode(hashlib.sha256(update_id.encode()).digest()[:9]).decode()
 
 
 def options_of(contract: Contract) -> dict[str, Any]:

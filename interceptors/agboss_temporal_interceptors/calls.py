@@ -15,8 +15,9 @@ from temporalio.worker import StartActivityInput, StartChildWorkflowInput
 from agboss_temporal import _compat
 from agboss_temporal.call import Call
 from agboss_temporal.core.contract import Kind
+from agboss_temporal.core.entry import Entry, Step
 from agboss_temporal.core.errors import AgbossError
-from agboss_temporal.core.ledger import Entry, Step, UnitPath
+from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Run
 from agboss_temporal_interceptors import arguments, headers, outcomes
@@ -94,8 +95,9 @@ class Recorder:
         if call is None:
             if abandoned:
                 return await proceed(input)
-            self._refuse_while_unwinding(input.workflow, ())
-            call = Call(key, ordinal, ())
+            unit = run.unit.path
+            self._refuse_while_unwinding(input.workflow, unit)
+            call = Call(key, ordinal, unit)
         else:
             input.headers = headers.with_record(input.headers, self._records.of_call(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
@@ -129,10 +131,12 @@ class Recorder:
         undoes = kind == "activity" and name in table.undos
         if not (is_action or commits or undoes):
             return None
-        unit: UnitPath = ()
+        unit = run.unit.path
         self._refuse_while_unwinding(name, unit)
         run.named_calls += 1
         call = Call(key, ordinal, unit, contract=contract, commits=commits)
+        call.ended = run.ledger.tell() if commits else ()
+        call.update = run.untold_updates.pop(unit[:1], None) if unit else None
         if is_action and contract is not None:
             call.entry = Entry(key=key, contract=contract, ordinal=ordinal, unit=unit)
             run.ledger.begin(call.entry)

@@ -11,9 +11,11 @@ from temporalio.worker import ContinueAsNewInput
 
 from agboss_temporal.call import Call, settle
 from agboss_temporal.core import carry
-from agboss_temporal.core.ledger import Entry
+from agboss_temporal.core.entry import Entry
+from agboss_temporal.core.scope import Scope
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.run import Run
+from agboss_temporal.scopes import SEALED_UNIT
 
 MAX_CARRIED_BYTES: Final = 40 * 1024
 """How large the carried ledger may be, in bytes of memo."""
@@ -22,14 +24,14 @@ MAX_CARRIED_BYTES: Final = 40 * 1024
 async def settle_closed(run: Run) -> None:
     """Settle the named calls that still run; further ones are refused from now on."""
     run.closing = True
-    run.close_unit(())
-    async with run.lock:
+    run.close_scope(Scope())
+    async with run.alone(()):
         await settle(named_calls(run), withdraw=False)
 
 
 def named_calls(run: Run) -> list[Call]:
     """List the named calls in flight."""
-    return [call for call in run.calls_within(()) if call.is_named]
+    return [call for call in run.calls_within(Scope()) if call.is_named]
 
 
 def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
@@ -43,19 +45,20 @@ def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
         ConfigurationError: The open entries do not fit. The workflow task fails, nothing is
             undone and nothing is lost.
     """
-    if run.calls_within(()):
+    if run.calls_within(Scope()):
         workflow.logger.warning(
             "the run continues as new while children that unwind themselves still run; the "
             "server cancels them now"
         )
     memo = workflow.info().raw_memo
     entries = run.ledger.to_undo()
-    if not entries and carry.MEMO not in memo:
+    if not entries and not {carry.MEMO, SEALED_UNIT} & memo.keys():
         return
     theirs: dict[str, Any] = {name: RawValue(value) for name, value in memo.items()}
     if input.memo is not None:
         theirs = dict(input.memo)
-    theirs.pop(carry.MEMO, None)
+    for ours in (carry.MEMO, SEALED_UNIT):
+        theirs.pop(ours, None)
     if entries:
         theirs[carry.MEMO] = RawValue(_record(entries))
     elif not theirs:

@@ -3,49 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass
+from collections.abc import Coroutine
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import CancelledError, is_cancelled_exception
+from temporalio.exceptions import CancelledError
 
-from agboss_temporal.core.ledger import Entry
+from agboss_temporal.core.entry import Entry
+from agboss_temporal.core.scope import Scope
 from agboss_temporal.exceptions import (
     CompensationFailedError,
     ConfigurationError,
-    LimitExceededError,
     UncommittedActionError,
 )
 from agboss_temporal.run import CONTINUE_PATCH, UNWIND_PATCH, Run
 from agboss_temporal.undo import Why, error_type
+from agboss_temporal.units import Unit
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
+from agboss_temporal_interceptors.classify import Ending, classify, unjoined
 from agboss_temporal_interceptors.continuing import named_calls, put_into_memo, settle_closed
-
-
-@dataclass(frozen=True)
-class Ending:
-    """A failure or cancellation that closes the run.
-
-    Attributes:
-        error: What the run is closed with if everything is undone.
-        why: What the unwind is told.
-        others: Further failures that came with it.
-    """
-
-    error: BaseException
-    why: Why
-    others: tuple[BaseException, ...] = ()
+from agboss_temporal_interceptors.handlers import Handlers
 
 
 class Endings:
     """Sees to it that a run closes once, and only after its unwind."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, handlers: Handlers) -> None:
         self._run = run
+        self._handlers = handlers
         self._ending: asyncio.Future[BaseException] | None = None
         self._main_waits = False
-        self._continuing = False
 
     async def of_run(self, body: Coroutine[Any, Any, Any]) -> Any:
         """Await the run method and end the run as its outcome says."""
@@ -62,7 +49,8 @@ class Endings:
             probe_eviction()
             ending = classify(err, self._run)
             if ending is None:
-                raise
+                bug = unjoined(err)
+                raise bug from bug.__cause__
             if self._ending is not None:
                 self._run.also_failed.append(error_type(err))
             await self._close_instead()
@@ -73,8 +61,12 @@ class Endings:
         await self._close_instead()
         return await self._returned(result)
 
-    async def of_signal(self, body: Coroutine[Any, Any, None]) -> None:
+    async def of_signal(self, name: str, body: Coroutine[Any, Any, None]) -> None:
         """Await a signal handler; a failure of it ends the run, and so does continuing as new."""
+        with self._handlers.unit("signal", name) as unit:
+            await self._of_signal(unit, body)
+
+    async def _of_signal(self, unit: Unit, body: Coroutine[Any, Any, None]) -> None:
         try:
             await body
         except workflow.ContinueAsNewError:
@@ -89,16 +81,24 @@ class Endings:
             probe_eviction()
             ending = classify(err, self._run)
             if ending is None:
-                raise
-            if self._ending is not None or self._continuing:
-                self._run.also_failed.append(error_type(err))
+                bug = unjoined(err)
+                raise bug from bug.__cause__
+            if self._ending is not None or self._run.leaving:
+                await self._failed_late(unit, ending.error)
                 return
-            final = await self._end(ending)
+            final = await self._end(ending, unit)
             if self._main_waits:
                 return
             if final is err:
                 raise
             raise final from _cause_of(final, ending)
+
+    async def _failed_late(self, unit: Unit, error: BaseException) -> None:
+        """Account for a signal handler that fails while the run ends or continues already."""
+        if not isinstance(error, asyncio.CancelledError):
+            self._run.also_failed.append(error_type(error))
+        if not self._run.leaving and self._run.marked:
+            await self._handlers.undo(unit, error)
 
     async def _settle_to_continue(self) -> None:
         """Let what still runs settle before the run continues as new.
@@ -107,11 +107,12 @@ class Endings:
         that comes meanwhile is not lost: the run is cancelled and unwinds instead.
         """
         run = self._run
-        self._continuing = True
+        run.leaving = True
         runs_on = bool(named_calls(run)) and workflow.patched(CONTINUE_PATCH)
-        if runs_on or run.lock.locked():
+        if runs_on or run.unwinding():
             _, cancelled = await protected(settle_closed(run))
             if cancelled:
+                run.leaving = False
                 await self.of_run(_raising(asyncio.CancelledError()))
 
     async def _hand_over(self) -> None:
@@ -135,8 +136,12 @@ class Endings:
                 probe_eviction()
         raise self._ending.result()
 
-    async def _end(self, ending: Ending) -> BaseException:
-        """Unwind for an ending.
+    async def _end(self, ending: Ending, unit: Unit | None = None) -> BaseException:
+        """Unwind for an ending: the handlers at work, then the rest.
+
+        Args:
+            ending: The ending.
+            unit: The unit of the signal handler whose failure it is.
 
         Returns:
             The error to close the run with: the ending's own, or a `CompensationFailedError`.
@@ -145,11 +150,17 @@ class Endings:
         self._ending = run.loop.create_future()
         run.also_failed += [error_type(e) for e in ending.others]
         await self._quiet()
-        if self._unwinds(ending.why.trigger):
-            await protected(unwind(run, ending.why, ending=True))
+        unwinds = self._unwinds(ending.why.trigger)
+        if unwinds:
+            await self._handlers.stop()
+        if unit is not None:
+            await self._handlers.undo(unit, ending.error)
+        if unwinds:
+            await protected(unwind(run, ending.why, Scope(), ending=True))
+            await self._handlers.stop()
         self._close()
         final: BaseException = ending.error
-        if run.leftovers() and not isinstance(final, CompensationFailedError):
+        if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
             final.__cause__ = _cause_of(final, ending)
         self._ending.set_result(final)
@@ -158,8 +169,8 @@ class Endings:
     async def _quiet(self) -> None:
         """Let an unwind that is at work end, and let no named call start before the run closes."""
         self._run.closing = True
-        self._run.close_unit(())
-        if self._run.lock.locked():
+        self._run.close_scope(Scope())
+        if self._run.unwinding():
             await protected(self._run.idle())
 
     async def _returned(self, result: Any) -> Any:
@@ -188,61 +199,32 @@ class Endings:
         if run.policy is not None and "node-failure" in run.policy.triggers:
             why = Why("node-failure", error)
             record, _ = await protected(
-                unwind(run, why, select=lambda e: e.contract.committer is not None, ending=True)
+                unwind(
+                    run,
+                    why,
+                    Scope(),
+                    select=lambda e: e.contract.committer is not None,
+                    ending=True,
+                )
             )
             if not record.plan and not _uncommitted(run):
                 return
         run.ledger.finish()
         self._close()
-        if run.leftovers():
+        if run.unwinds.left_behind:
             raise CompensationFailedError(run.report()) from error
         raise error
 
     def _unwinds(self, trigger: str) -> bool:
-        policy = self._run.policy
-        if policy is None or trigger not in policy.triggers or not needed(self._run):
+        run = self._run
+        if run.policy is None or trigger not in run.policy.triggers or not needed(run, Scope()):
             return False
-        return workflow.patched(UNWIND_PATCH)
+        run.marked = workflow.patched(UNWIND_PATCH)
+        return run.marked
 
 
 async def _raising(error: BaseException) -> None:
     raise error
-
-
-def classify(error: BaseException, run: Run) -> Ending | None:
-    """Tell what an error that left the run method, or a signal handler, means for the run.
-
-    Returns:
-        The ending, or ``None`` when Temporal fails only the workflow task, which a deploy can
-        cure, so that nothing may be undone.
-    """
-    if isinstance(error, BaseExceptionGroup) and run.named_calls:
-        leaves = list(_leaves(error))
-        if leaves and all(_closes(leaf) for leaf in leaves):
-            return Ending(leaves[0], Why(_trigger(leaves[0]), leaves[0]), tuple(leaves[1:]))
-    if not _closes(error):
-        return None
-    return Ending(error, Why(_trigger(error), error))
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for each in group.exceptions:
-        if isinstance(each, BaseExceptionGroup):
-            yield from _leaves(each)
-        else:
-            yield each
-
-
-def _closes(error: BaseException) -> bool:
-    return isinstance(error, asyncio.CancelledError) or workflow.is_failure_exception(error)
-
-
-def _trigger(error: BaseException) -> str:
-    if workflow.cancellation_reason() is not None and is_cancelled_exception(error):
-        return "run-cancel"
-    if isinstance(error, (LimitExceededError, asyncio.TimeoutError)):
-        return "cap-breach"
-    return "node-failure"
 
 
 def _cause_of(final: BaseException, ending: Ending) -> BaseException | None:

@@ -10,7 +10,7 @@ from temporalio.api.common.v1 import Payload
 from agboss_temporal.call import Call
 from agboss_temporal.core import wire
 from agboss_temporal.core.contract import Contract, Kind
-from agboss_temporal.core.ledger import Entry
+from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.plan import Unwind
 
 _PLAIN: Final = {"encoding": b"json/plain"}
@@ -24,9 +24,9 @@ class Records:
 
     def of_call(self, call: Call) -> bytes:
         """Write what a named call is."""
-        if call.entry is None or call.commits is not None or call.is_undo:
+        if call.entry is None or call.commits or call.is_undo or call.update:
             return wire.encode(record_of(call))
-        return self._template(call.entry.contract).fill(call.key, call.unit)
+        return self._template(call.entry.contract).fill(call.key, call.started_in)
 
     def of_undo(self, entry: Entry, unwind: Unwind) -> bytes:
         """Write what an undo of an unwind is."""
@@ -53,7 +53,9 @@ def record_of(call: Call) -> wire.CallRecord:
         own_key=call.key if call.is_undo and not closes else None,
         undo=contract.undo if contract is not None else None,
         committer=contract.committer if contract is not None else None,
-        unit=call.unit,
+        unit=call.started_in,
+        ended=tuple(call.ended),
+        update=call.update,
         options=wire.options_of(contract) if contract is not None else {},
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from temporalio import workflow
 
-from agboss_temporal.core.ledger import Entry, State, fingerprint, undo_payloads
+from agboss_temporal.core.entry import Entry, State, fingerprint, undo_payloads
 from agboss_temporal.run import Run
 
 
@@ -32,7 +32,7 @@ def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
     equal = [e for e in candidates if given and given == fingerprint(undo_payloads(e))]
     if len(equal) == 1:
         return equal[0]
-    if not equal and given and _closed_before(run, undo, given):
+    if not equal and given and run.ledger.closed_before(undo, given):
         return None
     if len(candidates) == 1:
         return candidates[0]
@@ -42,11 +42,6 @@ def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
 
 def _is_given(entry: Entry, args: Sequence[Any]) -> bool:
     return entry.value is not None and len(args) == 1 and args[0] is entry.value
-
-
-def _closed_before(run: Run, undo: str, given: bytes) -> bool:
-    """Tell whether the call is given what belongs to an entry that is undone or sealed."""
-    return any(e.contract.undo == undo and e.fingerprint == given for e in run.ledger)
 
 
 def _warn_of_ambiguity(undo: str, count: int) -> None:

@@ -22,6 +22,7 @@ from agboss_temporal.run import Run
 from agboss_temporal_interceptors.calls import Recorder
 from agboss_temporal_interceptors.continuing import adopt
 from agboss_temporal_interceptors.endings import Endings
+from agboss_temporal_interceptors.handlers import Handlers
 from agboss_temporal_interceptors.headers import Records
 
 REPORT_QUERY = "agboss.compensation"
@@ -40,7 +41,8 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
         super().__init__(next)
         self._records = records
         self._run = run
-        self._endings = Endings(run)
+        self._handlers = Handlers(run)
+        self._endings = Endings(run, self._handlers)
         self._compensated_children = compensated_children
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
@@ -66,12 +68,15 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
         self._run.enter()
         if self._run.policy is None:
             return await self.next.handle_signal(input)
-        return await self._endings.of_signal(self.next.handle_signal(input))
+        return await self._endings.of_signal(input.signal, self.next.handle_signal(input))
 
     async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
-        """Run an update handler."""
+        """Run an update handler; its failure undoes what it did."""
         self._run.enter()
-        return await self.next.handle_update_handler(input)
+        if self._run.policy is None:
+            return await self.next.handle_update_handler(input)
+        body = self.next.handle_update_handler(input)
+        return await self._handlers.of_update(input.id, input.update, body)
 
 
 class CompensationWorkflowOutbound(WorkflowOutboundInterceptor):

@@ -6,7 +6,7 @@ import asyncio
 
 from temporalio import workflow
 
-from agboss_temporal import CompensatedWorkflow, compensate
+from agboss_temporal import CompensatedWorkflow, compensate, join, unit
 from tests.support.acts import Receipt
 from tests.support.calls import charge, explode, note, refund, reserve
 
@@ -45,8 +45,41 @@ class InFlight(CompensatedWorkflow):
     async def undoing(self) -> None:
         await refund(await charge("slow"))
 
+    async def in_a_unit(self) -> None:
+        async with unit():
+            await charge("slow")
+
+    async def joined(self) -> None:
+        await join(charge("slow"), charge("beside"))
+
     async def resting(self) -> None:
         await workflow.wait_condition(lambda: False)
+
+
+@workflow.defn(sandboxed=False)
+class Parts(CompensatedWorkflow):
+    """Undoes a part of itself when ``explode`` fails."""
+
+    @workflow.run
+    async def run(self, shape: str) -> None:
+        await charge("before")
+        await getattr(self, shape)()
+
+    async def in_a_unit(self) -> None:
+        async with unit():
+            await charge("inside")
+            await explode()
+
+    async def joined(self) -> None:
+        await join(charge("inside"), explode())
+
+    async def resting(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update
+    async def change(self) -> None:
+        await charge("inside")
+        await explode()
 
 
 @workflow.defn(sandboxed=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 from temporalio.worker._workflow_instance import _WorkflowLogicFlag
 
-from tests.chaos.eviction_flows import CleansUp, Ends, Inert, InFlight
+from tests.chaos.eviction_flows import CleansUp, Ends, Inert, InFlight, Parts
 from tests.chaos.stage import Seen, Stage
 from tests.support.acts import Receipt
 
@@ -75,6 +75,8 @@ SHAPES = [
     "limited",
     "in_background",
     "undoing",
+    "in_a_unit",
+    "joined",
     "resting",
 ]
 
@@ -170,6 +172,21 @@ async def test_evicted_while_compensate_is_at_work(
     await stage.complete("refund")
     evicted = await evict(stage)
     assert evicted.before.unwinds == [["undone", None]]
+    assert evicted.before.ending is None
+    assert_nothing_began(evicted)
+
+
+@pytest.mark.parametrize("shape", ["in_a_unit", "joined", "update"])
+async def test_evicted_while_a_part_of_the_run_is_undone(
+    shape: str, flags: frozenset[_WorkflowLogicFlag]
+) -> None:
+    stage = await played(Parts, "resting" if shape == "update" else shape, flags)
+    if shape == "update":
+        await stage.update("change")
+    await stage.complete("charge", Receipt("inside"))
+    await stage.fail("explode")
+    evicted = await evict(stage)
+    assert evicted.before.unwinds == [[None]]
     assert evicted.before.ending is None
     assert_nothing_began(evicted)
 

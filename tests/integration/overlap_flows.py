@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import Any
 
@@ -20,22 +21,35 @@ class Overlap(CompensatedWorkflow):
     async def run(self, how: str, generation: int = 0) -> Any:
         if generation:
             return "went on"
+        self.undos = asyncio.create_task(self.undo_when_asked())
         return await getattr(self, how)()
 
     def __init__(self) -> None:
         self.go = False
+        self.asked: list[str | None] = []
+
+    async def undo_when_asked(self) -> None:
+        """Undo what the run has opened: in a handler, compensate() means what that one opened."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await workflow.wait_condition(lambda: bool(self.asked))
+                group.create_task(self.undo_now(self.asked.pop(0)))
+
+    async def undo_now(self, action: str | None) -> None:
+        with contextlib.suppress(ApplicationError):
+            await compensate(action)
 
     @workflow.signal
     def proceed(self) -> None:
         self.go = True
 
     @workflow.signal
-    async def undo(self) -> None:
-        await compensate()
+    def undo(self) -> None:
+        self.asked.append(None)
 
     @workflow.signal
-    async def undo_one(self, action: str) -> None:
-        await compensate(action)
+    def undo_one(self, action: str) -> None:
+        self.asked.append(action)
 
     @workflow.signal
     def renew(self) -> None:
@@ -126,7 +140,7 @@ class Overlap(CompensatedWorkflow):
             pass
         await note("after the group")
 
-    async def awaits_what_a_handler_undoes(self) -> str:
+    async def awaits_what_is_undone(self) -> str:
         receipt = await charge("m", workflow.info().workflow_id)
         await note(f"delivered, paid by {receipt.item}")
         return "built on what was undone"

@@ -126,7 +126,7 @@ async def test_what_an_unwind_withdraws_is_not_given_to_its_awaiter(harness: Har
         await until_event(handle, "ActivityTaskCancelRequested")
         WORLD.gate(handle.id).set()
 
-    done = await harness.run(Overlap, "awaits_what_a_handler_undoes", meanwhile=undo_it)
+    done = await harness.run(Overlap, "awaits_what_is_undone", meanwhile=undo_it)
     assert effects(done.world) == ["charge:m", "refund:m"]
     assert isinstance(done.error, CancelledError)
 

@@ -19,6 +19,7 @@ PUBLIC = [
     "CompensationPolicy",
     "CompensationReport",
     "ContractError",
+    "JoinFailedError",
     "LimitExceededError",
     "UncommittedActionError",
     "UndoContext",
@@ -26,7 +27,9 @@ PUBLIC = [
     "compensate",
     "declare",
     "idempotency_key",
+    "join",
     "report",
+    "unit",
 ]
 
 HEAVY = ["temporalio", "pydantic", "opentelemetry", "google", "agboss_temporal_interceptors"]

@@ -6,10 +6,11 @@ from temporalio.exceptions import ApplicationError
 
 from agboss_temporal import exceptions, registry
 from agboss_temporal.core import report, wire
+from agboss_temporal.core.entry import State
 from agboss_temporal.core.errors import AgbossError
-from agboss_temporal.core.ledger import State
 from agboss_temporal.core.report import CompensationReport
-from agboss_temporal.run import INSTALLED, UNWIND_PATCH
+from agboss_temporal.run import CONTINUE_PATCH, HANDLER_PATCH, INSTALLED, UNWIND_PATCH
+from agboss_temporal.scopes import SEALED_UNIT
 from agboss_temporal_interceptors.activity import UNRECORDED_METRIC
 from agboss_temporal_interceptors.workflow import REPORT_QUERY
 
@@ -17,6 +18,7 @@ from agboss_temporal_interceptors.workflow import REPORT_QUERY
 def test_error_types() -> None:
     assert {name: getattr(exceptions, name) for name in exceptions.__all__ if name.isupper()} == {
         "COMPENSATION_FAILED": "CompensationFailedError",
+        "JOIN_FAILED": "JoinFailedError",
         "LIMIT_EXCEEDED": "LimitExceededError",
         "UNCOMMITTED_ACTION": "UncommittedActionError",
         "UNRECORDED_ACTION": "UnrecordedAction",
@@ -36,7 +38,12 @@ def test_errors_that_cross_the_wire_are_final_and_typed() -> None:
 
 
 def test_the_other_errors_stay_in_the_process() -> None:
-    wire_errors = {"CompensationFailedError", "LimitExceededError", "UncommittedActionError"}
+    wire_errors = {
+        "CompensationFailedError",
+        "JoinFailedError",
+        "LimitExceededError",
+        "UncommittedActionError",
+    }
     for name in exceptions.__all__:
         kind = getattr(exceptions, name)
         if isinstance(kind, type):
@@ -52,6 +59,9 @@ def test_an_uncommitted_action_is_named_with_its_committer() -> None:
 def test_names_in_histories_and_dashboards() -> None:
     assert wire.HEADER == "agboss-compensation"
     assert UNWIND_PATCH == "agboss-unwind-1"
+    assert HANDLER_PATCH == "agboss-handler-unwind-1"
+    assert CONTINUE_PATCH == "agboss-continue-1"
+    assert SEALED_UNIT == "agboss-sealed"
     assert REPORT_QUERY == "agboss.compensation"
     assert UNRECORDED_METRIC == "agboss_compensation_unrecorded"
     assert INSTALLED == "__agboss_temporal_installed"

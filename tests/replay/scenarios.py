@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.integration import child_flows, endings_flows, explicit_flows, race_flows
+from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateStage
+
+from tests.integration import (
+    child_flows,
+    endings_flows,
+    explicit_flows,
+    handler_flows,
+    join_flows,
+    race_flows,
+    unit_flows,
+)
 from tests.support.acts import WORLD
-from tests.support.harness import Handle, until_did, until_event
+from tests.support.harness import Handle, until_did, until_event, until_observed
 
 Meanwhile = Callable[[Handle], Awaitable[None]]
 
@@ -45,6 +56,26 @@ async def cancel_child(handle: Handle) -> None:
     await handle.signal("go")
 
 
+async def update_and_fail(handle: Handle) -> None:
+    """One update fails and is undone, one leaves something to a committer, one is at work."""
+    await until_observed(handle)
+    with contextlib.suppress(WorkflowUpdateFailedError):
+        await handle.execute_update("bad", "x", id="bad")
+    await handle.execute_update("holds", "y", id="holds")
+    waits = await handle.start_update(
+        "waits", "z", id="waits", wait_for_stage=WorkflowUpdateStage.ACCEPTED
+    )
+    await until_observed(handle, 8)
+    await handle.signal("end", "fail")
+    with contextlib.suppress(WorkflowUpdateFailedError):
+        await waits.result()
+
+
+async def break_by_signal_handler(handle: Handle) -> None:
+    await until_observed(handle)
+    await handle.signal("breaks", "x")
+
+
 FAMILY = [child_flows.Parent, child_flows.BookTrip, child_flows.Known]
 
 SCENARIOS = [
@@ -62,6 +93,13 @@ SCENARIOS = [
     Scenario("compensate", [explicit_flows.ByHand], ["compensate_one"]),
     Scenario("by-hand", [explicit_flows.ByHand], ["identity"]),
     Scenario("ambiguous", [explicit_flows.ByHand], ["ambiguous"]),
+    Scenario("unit", [unit_flows.Units], ["caught_then_fails"]),
+    Scenario("sealed-units", [unit_flows.Units], ["sealed_rounds"]),
+    Scenario("handed-over", [unit_flows.Units], ["committer_of_a_sibling"]),
+    Scenario("join", [join_flows.Joins], ["in_a_unit"]),
+    Scenario("join-cancelled", [join_flows.Joins], ["cancelled"], cancel_in_flight),
+    Scenario("updates", [handler_flows.Handled], ["main"], update_and_fail),
+    Scenario("failing-signal", [handler_flows.Handled], ["main"], break_by_signal_handler),
     Scenario("finished-child", FAMILY, ["undoes_finished_child"]),
     Scenario("running-child", FAMILY, ["child_runs"], cancel_child),
 ]

@@ -213,6 +213,19 @@ async def until_event(handle: Handle, name: str, count: int = 1) -> None:
     await until(there)
 
 
+async def until_observed(handle: Handle, count: int = 1) -> None:
+    """Wait until a run's code has seen so many activities complete."""
+
+    async def there() -> bool:
+        found = names(await events_of(handle))
+        if found.count("ActivityTaskCompleted") < count:
+            return False
+        last = len(found) - 1 - found[::-1].index("ActivityTaskCompleted")
+        return "WorkflowTaskCompleted" in found[last:]
+
+    await until(there)
+
+
 async def until_scheduled(handle: Handle, activity: str, count: int = 1) -> None:
     """Wait until a run has scheduled an activity so many times."""
 

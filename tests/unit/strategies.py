@@ -67,11 +67,12 @@ doubt_reports = st.builds(
 unwind_reports = st.builds(
     UnwindReport,
     ordinal=st.integers(1, 30),
-    trigger=st.sampled_from([*TRIGGERS, "explicit"]),
+    trigger=st.sampled_from([*TRIGGERS, "join", "handler", "explicit"]),
     cause=st.none() | names,
     status=st.sampled_from(get_args(Status)),
     started_at=times,
     ended_at=times,
+    unit=st.none() | names,
 )
 
 
@@ -96,6 +97,8 @@ _options = st.dictionaries(
     st.sampled_from("IDRNQSCHM"), st.integers(1, 9) | names | st.lists(names, max_size=2)
 )
 _causes = st.none() | names
+_updates = st.none() | names
+_ended = st.lists(units.filter(bool), max_size=3).map(tuple)
 
 _forward = st.builds(
     CallRecord,
@@ -105,8 +108,9 @@ _forward = st.builds(
     committer=st.none() | names,
     unit=units,
     options=_options,
+    update=_updates,
 )
-_committers = st.builds(CallRecord, committer_key=keys, unit=units)
+_committers = st.builds(CallRecord, committer_key=keys, unit=units, ended=_ended, update=_updates)
 _planned_undos = st.builds(
     CallRecord,
     undoes=keys,

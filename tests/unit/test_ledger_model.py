@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.entry import Entry, Step
 from agboss_temporal.core.errors import IllegalTransitionError
-from agboss_temporal.core.ledger import Entry, Ledger, Step
+from agboss_temporal.core.ledger import Ledger
+from agboss_temporal.core.scope import Scope
 from tests.unit.strategies import DOUBTS, contracts, payloads, units
 from tests.unit.test_ledger_table import MEANING
 
@@ -41,6 +43,7 @@ class LedgerModel(RuleBasedStateMachine):
         super().__init__()
         self.ledger = Ledger()
         self.rows: list[Row] = []
+        self.begun: list[Entry] = []
         self.settled = 0
 
     def row(self, entry: Entry) -> Row:
@@ -51,7 +54,9 @@ class LedgerModel(RuleBasedStateMachine):
     def begin(self, contract: Contract, unit: tuple[int, ...]) -> Entry:
         number = len(self.rows) + 1
         self.rows.append(Row(f"k-{number}", contract, unit))
-        return self.ledger.begin(Entry(f"k-{number}", contract, number, unit=unit))
+        entry = self.ledger.begin(Entry(f"k-{number}", contract, number, unit=unit))
+        self.begun.append(entry)
+        return entry
 
     @rule(entry=entries, raw=st.none() | payloads)
     def complete(self, entry: Entry, raw: Any) -> None:
@@ -119,9 +124,10 @@ class LedgerModel(RuleBasedStateMachine):
 
     @invariant()
     def every_entry_is_where_the_model_says(self) -> None:
-        assert [(e.key, e.state, e.sequence) for e in self.ledger] == [
+        assert [(e.key, e.state, e.sequence) for e in self.begun] == [
             (r.key, r.state, r.sequence) for r in self.rows
         ]
+        assert list(self.ledger) == self.ledger.pending()
 
     @invariant()
     def sequence_numbers_count_what_settled(self) -> None:
@@ -131,14 +137,14 @@ class LedgerModel(RuleBasedStateMachine):
     @invariant()
     def the_lists_agree(self) -> None:
         assert keys(self.ledger.pending()) == [r.key for r in self.rows if r.moves]
+        assert keys(self.ledger.open_entries()) == [r.key for r in self.rows if r.state == "open"]
         for unit in [(), (0,), (1, 2)]:
             inside = [r for r in self.rows if r.unit[: len(unit)] == unit]
             opened = [r for r in inside if r.state == "open"]
             doubted = [
                 r for r in inside if r.state == "in_doubt" and r.contract.on_unknown == "undo"
             ]
-            assert keys(self.ledger.open_entries(unit)) == [r.key for r in opened]
-            assert keys(self.ledger.to_undo(unit)) == [
+            assert keys(self.ledger.to_undo(Scope(unit))) == [
                 r.key for r in inside if r in opened or r in doubted
             ]
 

@@ -10,19 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agboss_temporal.core.contract import Contract
+from agboss_temporal.core.entry import TRANSITIONS, UNFINISHED, Entry, State, Step, fingerprint
 from agboss_temporal.core.errors import IllegalTransitionError
-from agboss_temporal.core.ledger import (
-    TRANSITIONS,
-    UNFINISHED,
-    Entry,
-    Ledger,
-    State,
-    Step,
-    fingerprint,
-    related,
-    within,
-)
+from agboss_temporal.core.ledger import MAX_CLOSED, MAX_IN_DOUBT, CommitterInDoubt, Ledger
 from agboss_temporal.core.report import VERDICTS
+from agboss_temporal.core.scope import Scope, related, within
 from tests.unit.strategies import payload, units
 
 MEANING = {
@@ -78,6 +70,11 @@ def entry_in(state: State) -> tuple[Ledger, Entry]:
     return ledger, entry
 
 
+def complete(ledger: Ledger, entry: Entry, data: bytes | None = None) -> Entry:
+    ledger.complete(ledger.begin(entry), None if data is None else payload(data))
+    return entry
+
+
 def snapshot(ledger: Ledger, entry: Entry) -> list[Any]:
     fields = [getattr(entry, name) for name in Entry.__slots__]
     return [*fields, list(ledger), ledger.pending(), list(ledger.committers_in_doubt)]
@@ -107,7 +104,7 @@ def test_a_final_entry_never_moves_and_lets_its_data_go(state: State) -> None:
     assert (entry.raw, entry.value, entry.args) == (None, None, ())
     assert ledger.seal("ship", ()) == []
     assert ledger.finish() == []
-    assert list(ledger) == [entry]
+    assert list(ledger) == []
     assert not any(source is state for source, _ in TRANSITIONS)
 
 
@@ -158,8 +155,9 @@ def test_a_committer_seals_along_its_own_path_only(where: list[Any], unit: Any) 
     assert [e for e in entries if e.state is State.SEALED] == expected
 
 
-def test_a_key_is_entered_once() -> None:
-    ledger, entry = entry_in(State.UNDONE)
+@pytest.mark.parametrize("state", [s for s in State if s not in FINALS], ids=lambda s: s.value)
+def test_a_key_is_entered_once(state: State) -> None:
+    ledger, entry = entry_in(state)
     before = snapshot(ledger, entry)
     for again in (entry, Entry("k-1", CONTRACT, 2)):
         with pytest.raises(IllegalTransitionError, match="k-1"):
@@ -173,16 +171,74 @@ def test_the_refusal_of_a_move_survives_pickling() -> None:
     assert str(error) == str(IllegalTransitionError("k-1", State.OPEN, Step.COMPLETE))
 
 
-def test_a_closed_entry_keeps_a_fingerprint_of_what_its_undo_would_be_given() -> None:
+def test_a_closed_entry_is_known_by_what_its_undo_would_be_given() -> None:
     ledger = Ledger()
     for number, data in enumerate((b"one", b"two", b"one"), 1):
-        entry = ledger.begin(Entry(f"k-{number}", CONTRACT, number))
-        ledger.complete(entry, payload(data))
+        complete(ledger, Entry(f"k-{number}", CONTRACT, number), data)
     ledger.finish()
-    one, two, again = (entry.fingerprint for entry in ledger)
-    assert one == again == fingerprint([payload(b"one")])
-    assert one != two
+    one, three = fingerprint([payload(b"one")]), fingerprint([payload(b"three")])
+    assert ledger.closed_before("release", one)
+    assert not ledger.closed_before("release", three)
+    assert not ledger.closed_before("refund", one)
     assert fingerprint([]) == b""
+    assert not ledger.closed_before("release", b"")
+
+
+def test_a_ledger_that_lives_for_years_does_not_grow() -> None:
+    ledger = Ledger()
+    for number in range(5000):
+        complete(ledger, Entry(f"k-{number}", CONTRACT, number), str(number).encode())
+        ledger.finish()
+        doubtful = ledger.begin(Entry(f"d-{number}", CONTRACT, number))
+        ledger.doubt(doubtful, "raised")
+        ledger.doubt_committer(CommitterInDoubt(f"c-{number}", "ship", "raised"))
+    assert [e.key for e in ledger] == [f"d-{n}" for n in range(4900, 5000)]
+    assert [c.key for c in ledger.committers_in_doubt] == [f"c-{n}" for n in range(4900, 5000)]
+    assert ledger.omitted_in_doubt == 9800
+    assert ledger.closed_before("release", fingerprint([payload(b"4999")]))
+    assert not ledger.closed_before("release", fingerprint([payload(b"1")]))
+    assert len(ledger._closed) == MAX_CLOSED
+
+
+def test_what_is_in_doubt_and_will_be_undone_is_never_dropped() -> None:
+    ledger = Ledger()
+    contract = Contract("reserve", undo="release", on_unknown="undo", undo_input="args")
+    for number in range(3 * MAX_IN_DOUBT):
+        ledger.doubt(ledger.begin(Entry(f"k-{number}", contract, number)), "raised")
+    assert len(ledger.to_undo()) == 3 * MAX_IN_DOUBT
+    assert ledger.omitted_in_doubt == 0
+
+
+def test_a_unit_that_ends_hands_over_and_the_next_committer_tells() -> None:
+    ledger = Ledger()
+    inner = complete(ledger, Entry("k-1", CONTRACT, 1, unit=(1, 2)))
+    other = complete(ledger, Entry("k-2", CONTRACT, 2, unit=(2,)))
+    ledger.hand_over((1, 2), (1,))
+    ledger.hand_over((1,), ())
+    assert (inner.unit, other.unit) == ((), (2,))
+    assert ledger.to_undo(Scope((1,))) == []
+    # A committer whose record was written before says nothing of the units that ended.
+    assert ledger.seal("ship", (3,)) == []
+    assert ledger.tell() == [(1,), (1, 2)]
+    assert ledger.tell() == []
+    assert ledger.seal("ship", (3,)) == [inner]
+
+
+def test_only_an_entry_that_waits_for_a_committer_is_told_of() -> None:
+    ledger = Ledger()
+    complete(ledger, Entry("k-1", Contract("reserve", undo="release"), 1, unit=(1,)))
+    ledger.hand_over((1,), ())
+    assert ledger.tell() == []
+
+
+def test_a_unit_is_sealed_by_itself() -> None:
+    ledger = Ledger()
+    where = [(), (1,), (1, 1), (2,)]
+    entries = [complete(ledger, Entry(f"k-{n}", CONTRACT, n, unit=u)) for n, u in enumerate(where)]
+    waiting = ledger.begin(Entry("k-9", CONTRACT, 9, unit=(1,)))
+    assert ledger.seal_unit((1,), keep_uncommitted=True) == []
+    assert ledger.seal_unit((1,)) == [entries[1]]
+    assert waiting.state is State.RUNNING
 
 
 def test_what_is_committed_while_it_is_undone_is_sealed_if_the_undo_fails() -> None:

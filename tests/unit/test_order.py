@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agboss_temporal.core.contract import Contract
-from agboss_temporal.core.ledger import Entry, State
+from agboss_temporal.core.entry import Entry, State
 from agboss_temporal.core.order import reverse_completion
 
 CONTRACT = Contract("reserve", undo="release", on_unknown="undo", undo_input="args")

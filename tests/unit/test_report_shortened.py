@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agboss_temporal.core.ledger import UNFINISHED
+from agboss_temporal.core.entry import UNFINISHED
 from agboss_temporal.core.report import (
     MAX_DETAIL_BYTES,
     CompensationReport,

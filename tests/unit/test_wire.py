@@ -15,11 +15,11 @@ from temporalio.common import RetryPolicy
 from agboss_temporal.core import wire
 from agboss_temporal.core.contract import Contract, UndoInput
 from agboss_temporal.core.errors import RecordError
-from agboss_temporal.core.ledger import UnitPath
+from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.core.wire import CallRecord
 from tests.unit.strategies import records
 
-KNOWN = set("vaszxnucpwte" + ascii_uppercase)
+KNOWN = set("vaszxnucpfhwte" + ascii_uppercase)
 
 
 @given(records)
@@ -214,7 +214,7 @@ def test_unlimited_attempts_are_the_default() -> None:
     assert wire.options_of(contract) == {}
 
 
-@pytest.mark.parametrize("name", list("aszxnucpwte"))
+@pytest.mark.parametrize("name", list("aszxnucpfhwte"))
 def test_a_field_that_is_null_is_absent(name: str) -> None:
     data = json.dumps({"s": "a-2", name: None} if name != "s" else {"a": "a-2", "s": None})
     assert wire.decode(data.encode()).key == "a-2"
