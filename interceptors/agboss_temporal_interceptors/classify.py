@@ -62,6 +62,8 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 def _closes(error: BaseException) -> bool:
     first = unjoined(error)
+    if first is not error and isinstance(first, BaseExceptionGroup):
+        return all(_closes(leaf) for leaf in _leaves(first))
     return isinstance(first, asyncio.CancelledError) or workflow.is_failure_exception(first)
 
 
