@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from temporalio import workflow
+from temporalio.exceptions import CancelledError
 
 from agboss_temporal import _compat, units
 from agboss_temporal.core import wire
@@ -100,6 +101,7 @@ class Handlers:
         record = await self.undo(unit, ending.error)
         if record is not None and record.left_behind:
             final = CompensationFailedError(self._run.report())
-            final.__cause__ = ending.error
+            cancelled = isinstance(ending.error, asyncio.CancelledError)
+            final.__cause__ = CancelledError("Cancelled") if cancelled else ending.error
             return final
         return ending.error
