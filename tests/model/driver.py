@@ -8,8 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateStage
-from temporalio.client import WorkflowHistory
+from temporalio.client import (
+    Client,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowHistory,
+    WorkflowQueryFailedError,
+    WorkflowUpdateStage,
+)
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -18,6 +24,7 @@ from temporalio.exceptions import (
     FailureError,
     TimeoutError,
 )
+from temporalio.service import RPCError
 
 from agboss_temporal import CompensationReport
 from tests.model.interpret import ROOTS, Machine
@@ -149,6 +156,8 @@ class Drive:
 
     async def _arrive(self, event: Event) -> None:
         assert self.handle is not None
+        if self.family.root.closed:
+            return
         if event.kind == "cancel":
             self.family.root.expects_cancel = True
             await self.handle.cancel()
@@ -197,9 +206,13 @@ class Drive:
         assert description.status is not None
         report = CompensationReport()
         if not stalled:
-            report = await self.handle.query(
-                "agboss.compensation", result_type=CompensationReport
-            )
+            try:
+                async with asyncio.timeout(self.patience):
+                    report = await self.handle.query(
+                        "agboss.compensation", result_type=CompensationReport
+                    )
+            except (TimeoutError_, RPCError, WorkflowQueryFailedError) as err:
+                error = f"no report: {err!r}"
         updates = await asyncio.wait_for(asyncio.gather(*self.updates), self.patience)
         return Seen(
             Outcome(

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from agboss_temporal import unwind
+from agboss_temporal import scopes, unwind
 from agboss_temporal.call import Call
-from agboss_temporal.core.ledger import Entry
+from agboss_temporal.core.entry import Entry
 from agboss_temporal.run import Run
-from agboss_temporal_interceptors import calls, cancelling, endings
+from agboss_temporal_interceptors import calls, cancelling, endings, handlers
 
 
 @contextmanager
@@ -77,10 +77,9 @@ def start_order() -> Iterator[None]:
 @contextmanager
 def unwind_on_eviction() -> Iterator[None]:
     """An eviction is taken for a cancel."""
-    with (
-        patch.object(unwind, "probe_eviction", lambda: None),
-        patch.object(endings, "probe_eviction", lambda: None),
-    ):
+    with ExitStack() as patches:
+        for module in (unwind, scopes, endings, handlers):
+            patches.enter_context(patch.object(module, "probe_eviction", lambda: None))
         yield
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.model import program as p
 
-FEATURES = frozenset({"child", "continue", "signal"})
-"""What the library can do so far."""
+FEATURES = frozenset({"child", "continue", "handler", "join", "unit"})
+"""What programs may use."""
 
 
 def often(usual: str, others: Sequence[str], share: int) -> st.SearchStrategy[str]:
@@ -21,7 +21,7 @@ def often(usual: str, others: Sequence[str], share: int) -> st.SearchStrategy[st
 
 acts = st.builds(
     p.Act,
-    kind=st.sampled_from(p.KINDS),
+    kind=st.sampled_from((*p.KINDS, "ship", "ship", "bill")),
     outcome=often("ok", p.OUTCOMES[1:4], 2) | often("ok", p.OUTCOMES[4:], 1),
     on_cancel=st.sampled_from(p.ON_CANCEL),
     undo=often("ok", p.UNDOS[1:], 2),
@@ -58,6 +58,31 @@ def bodies(
     return st.lists(node, min_size=1, max_size=most).map(tuple)
 
 
+def stories(node: st.SearchStrategy[p.Node]) -> st.SearchStrategy[tuple[p.Node, ...]]:
+    """Bodies in which what was done is soon committed, in doubt about that, or undone."""
+    committed = st.sampled_from(p.COMMITTERS).flatmap(
+        lambda name: st.tuples(
+            st.builds(p.Act, kind=st.just(name), undo=often("ok", p.UNDOS[1:], 2)),
+            st.builds(
+                p.Try,
+                body=st.builds(
+                    p.Commit,
+                    name=st.just(name),
+                    outcome=often("ok", ("raise_before", "raise_after", "lost_after"), 5),
+                ).map(lambda commit: (commit,)),
+            ),
+        )
+    )
+    overlapping = st.builds(
+        p.Fan, how=st.just("gather"), branches=st.lists(acts, min_size=2, max_size=3).map(
+            lambda found: tuple((act,) for act in found)
+        )
+    ).map(lambda fan: (fan,))
+    ends = st.sampled_from(((p.Raise(),), (p.Raise(),), (p.Hang(),), ()))
+    middle = st.one_of(committed, overlapping, bodies(node, 2))
+    return st.tuples(bodies(node, 2), middle, ends).map(lambda parts: sum(parts, ()))
+
+
 def children(node: st.SearchStrategy[p.Node]) -> st.SearchStrategy[p.Child]:
     # A child begins with a call, so that it is seen to start before anything happens to it.
     body = st.tuples(calls, bodies(node)).map(lambda pair: (pair[0], *pair[1]))
@@ -80,7 +105,7 @@ def nodes(depth: int) -> st.SearchStrategy[p.Node]:
     body = bodies(inner)
     fans = st.builds(
         p.Fan,
-        how=st.just("gather"),
+        how=st.sampled_from(("gather", "join") if "join" in FEATURES else ("gather",)),
         branches=st.lists(body, min_size=2, max_size=3).map(tuple),
     )
     groups = st.builds(
@@ -100,12 +125,17 @@ def nodes(depth: int) -> st.SearchStrategy[p.Node]:
     ]
     if "child" in FEATURES:
         options.append(children(inner))
+    if "unit" in FEATURES:
+        options += [st.builds(p.Unit, body=body, seal=st.booleans())] * 2
     return st.one_of(options)
 
 
+EVENTS = ("cancel", "cancel", "expire")
+HANDLERS = ("signal", "update", "update") if "handler" in FEATURES else ()
+
 events = st.builds(
     p.Event,
-    kind=st.sampled_from(["cancel", "cancel", "expire"]),
+    kind=st.sampled_from(EVENTS + HANDLERS),
     at=st.integers(0, 8),
     which=st.integers(0, 1),
     together=st.booleans(),
@@ -113,13 +143,14 @@ events = st.builds(
 
 
 def programs() -> st.SearchStrategy[p.Program]:
-    main = bodies(nodes(2), 5)
+    main = bodies(nodes(2), 5) | stories(nodes(1)) | stories(leaves)
     further = st.lists(main, max_size=2).map(tuple) if "continue" in FEATURES else st.just(())
     return st.builds(
         p.Program,
         main=main,
         further=st.integers(0, 3).flatmap(lambda n: further if n == 0 else st.just(())),
+        handlers=st.lists(bodies(nodes(1)), max_size=2).map(tuple),
         choices=st.lists(st.integers(0, 5), max_size=6).map(tuple),
-        events=st.lists(events, max_size=2).map(tuple),
+        events=st.lists(events, max_size=3).map(tuple),
         policy=often("default", p.POLICIES[1:], 3),
     )

@@ -17,6 +17,7 @@ from agboss_temporal import CompensationPlugin
 from tests.model.acts import ACTIVITIES
 from tests.model.driver import Drive
 from tests.model.interpret import WORKFLOWS
+from tests.model.evictions import watched
 from tests.model.outcome import Outcome, difference
 from tests.model.program import Program, text
 from tests.model.reference import expected
@@ -50,6 +51,7 @@ class Lab:
         config["plugins"] = [self.plugin]
         self.client = Client(**config)
         self.patience = patience
+        self.stuck = False
 
     @asynccontextmanager
     async def _worker(self, cache: int) -> AsyncIterator[str]:
@@ -71,8 +73,17 @@ class Lab:
             # One that is held is no deadlock, and debug_mode would run it on this very loop.
             assert worker._workflow_worker is not None
             worker._workflow_worker._deadlock_timeout_seconds = None
-            async with worker:
+            running = asyncio.create_task(worker.run())
+            try:
                 yield queue
+            finally:
+                # A run that cannot be evicted keeps a worker from shutting down.
+                ending = asyncio.create_task(worker.shutdown())
+                await asyncio.wait([ending], timeout=self.patience)
+                self.stuck = not ending.done()
+                for task in (ending, running):
+                    if self.stuck:
+                        task.cancel()
 
     async def compare(self, programs: Sequence[Program], *, cache: int) -> list[Mismatch]:
         """Run programs; return those that differ from the reference or do not replay."""
@@ -80,17 +91,27 @@ class Lab:
         found: list[Mismatch] = []
         free = asyncio.Semaphore(AT_ONCE)
 
+        owners: dict[str, Program] = {}
+
         async def one(program: Program, queue: str) -> None:
             async with free:
                 wanted = expected(program)
                 assert wanted is not None, "undetermined"
                 seen = await Drive(self.client, queue, program, self.patience).run()
+            owners.update((history.workflow_id, program) for history in seen.histories)
             histories.extend((program, history) for history in seen.histories)
             if what := difference(wanted, seen.outcome):
                 found.append(Mismatch(program, what))
 
-        async with self._worker(cache) as queue:
-            await asyncio.gather(*(one(program, queue) for program in programs))
+        with watched() as tried:
+            async with self._worker(cache) as queue:
+                await asyncio.gather(*(one(program, queue) for program in programs))
+        found += [
+            Mismatch(owners[id], f"while it was evicted it tried to {', '.join(what)}")
+            for id, what in tried.items()
+        ]
+        if self.stuck:
+            return found or [Mismatch(programs[0], "the worker does not shut down")]
         return found + await self._replay(histories)
 
     async def _replay(self, histories: list[tuple[Program, WorkflowHistory]]) -> list[Mismatch]:

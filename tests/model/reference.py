@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from tests.model import program as p
@@ -52,6 +53,7 @@ class Family:
         self.runs: list[Run] = []
         self.world: list[str] = []
         self.trace: list[str] = []
+        self.updates: list[str] = []
         self.undetermined = False
 
     def did(self, what: str) -> None:
@@ -124,10 +126,17 @@ class Family:
         return True
 
     def _arrive(self, event: p.Event) -> None:
+        if self.root.status:
+            return
         if event.kind == "cancel":
             self.root.cancel()
         elif event.kind == "expire":
             self.root.expire(event.which)
+        elif event.kind == "signal":
+            self.root.call(event.which, None)
+        else:
+            self.updates.append("app/AcceptedUpdateCompletedWorkflow")
+            self.root.call(event.which, partial(self.updates.__setitem__, len(self.updates) - 1))
 
     async def _drain(self) -> None:
         loop: Any = asyncio.get_running_loop()
@@ -157,4 +166,5 @@ class Family:
             ),
             in_doubt=tuple(sorted(doubts)),
             report=ledger.status,
+            updates=tuple(self.updates),
         )

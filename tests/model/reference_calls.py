@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Protocol
 
-from tests.model.reference_ledger import Call, Entry, Err, Ledger, Scope, Undetermined
+from tests.model.reference_ledger import Call, Entry, Err, Ledger, Planned, Scope, Undetermined
 
 
 class World(Protocol):
@@ -35,8 +36,9 @@ class Calls:
         self.root = Scope()
         self.ledger = Ledger()
         self.flight: list[Call] = []
-        self.lock = asyncio.Lock()
-        self.unwinding: list[Scope] = []
+        self.at_work: list[tuple[Scope, asyncio.Future[None]]] = []
+        self.unwinding: list[Callable[[Scope], bool]] = []
+        self.handlers: dict[Scope, asyncio.Task[None]] = {}
         self.ordinal = 0
         self.named_calls = 0
         self.closing = False
@@ -48,7 +50,7 @@ class Calls:
     def begin(self, call: Call, entry: Entry | None = None) -> Call:
         """Start a named call; while its unit unwinds it is refused."""
         self.started_now = True
-        if any(call.scope.inside(scope) for scope in self.unwinding):
+        if any(refuses(call.scope) for refuses in self.unwinding):
             raise Err("app/UnwindInProgress")
         self.named_calls += 1
         if entry is not None:
@@ -167,15 +169,16 @@ class Calls:
         wanted: Callable[[Entry], bool] = lambda entry: True,
         stop: bool = False,
         ending: bool = False,
-    ) -> None:
-        """Settle what runs in a unit, then undo what is open there."""
-        async with self.lock:
+    ) -> list[Planned]:
+        """Settle what runs in a unit, then undo what is open there; return the plan."""
+        covers = self.covers(scope, ending=ending)
+        async with self.alone(scope):
             if self.closing and not ending:
                 raise Err("app/UnwindInProgress")
-            self.unwinding.append(scope)
-            settled = await self.settle(scope, only)
+            self.unwinding.append(covers)
+            settled = await self.settle(covers, only)
             plan = self.ledger.plan(
-                scope, lambda e: wanted(e) and (only is None or e.kind == only)
+                lambda e: covers(e.scope) and wanted(e) and (only is None or e.kind == only)
             )
             self.ledger.planned += plan
             self.edge |= settled and not plan
@@ -189,17 +192,59 @@ class Calls:
                     done = await self.undo(planned.entry, trigger)
                     planned.verdict = planned.entry.state = "undone" if done else "failed"
                     stopped = stop and not done
-            self.unwinding.remove(scope)
+            self.unwinding.remove(covers)
+        return plan
+
+    def covers(self, scope: Scope, *, ending: bool = False) -> Callable[[Scope], bool]:
+        """What an unwind of a unit covers: not the handlers at work inside, but at the end."""
+
+        def inside(other: Scope) -> bool:
+            if not other.inside(scope):
+                return False
+            apart = [h for h in self.handlers if not ending and not scope.inside(h)]
+            return not any(other.inside(handler) for handler in apart)
+
+        return inside
+
+    @asynccontextmanager
+    async def alone(self, scope: Scope) -> AsyncIterator[None]:
+        """One unwind at a time in a unit, in what is around it and in what is inside it."""
+        while rivals := [f for at, f in self.at_work if at.inside(scope) or scope.inside(at)]:
+            await asyncio.wait(rivals)
+        mine = (scope, asyncio.get_running_loop().create_future())
+        self.at_work.append(mine)
+        try:
+            yield
+        finally:
+            self.at_work.remove(mine)
+            mine[1].set_result(None)
+
+    def needed(self, covers: Callable[[Scope], bool]) -> bool:
+        """Whether there is anything to settle or to undo in a unit."""
+        running = any((c.named or c.child is not None) and covers(c.scope) for c in self.flight)
+        return running or bool(self.ledger.plan(lambda e: covers(e.scope)))
+
+    def leave(self, scope: Scope) -> None:
+        """A unit ends: what it holds belongs to the nearest one that is still open."""
+        scope.left = True
+        for each in (*self.ledger.entries, *self.flight):
+            if each.scope is scope:
+                each.scope = scope.standing
 
     async def settle(
-        self, scope: Scope, only: str | None = None, *, withdraw: bool = True, named: bool = False
+        self,
+        covers: Callable[[Scope], bool],
+        only: str | None = None,
+        *,
+        withdraw: bool = True,
+        named: bool = False,
     ) -> bool:
-        """Ask what runs in a unit to cancel, and wait until all of it has settled."""
+        """Ask what runs to cancel, and wait until all of it has settled."""
         calls = [
             c
             for c in self.flight
-            if (c.named if named else c.named or c.child is not None)
-            and c.scope.inside(scope)
+            if (c.named or (c.child is not None and not named))
+            and covers(c.scope)
             and (only is None or self._concerns(c, only))
         ]
         for call in calls:

@@ -155,21 +155,16 @@ class Ledger:
         if entry.committed:
             entry.state = "sealed"
 
-    def finish(self, scope: Scope | None = None) -> None:
+    def finish(self, scope: Scope | None = None, *, keep_uncommitted: bool = False) -> None:
         """What is open, in a unit or everywhere, is past the point of no return."""
         for entry in self.entries:
-            if entry.state == "open" and (scope is None or entry.scope.inside(scope)):
+            kept = keep_uncommitted and entry.committer is not None
+            if entry.state == "open" and (scope is None or entry.scope is scope) and not kept:
                 entry.state = "sealed"
 
-    def hand_up(self, scope: Scope) -> None:
-        """A unit is left: what it holds belongs to the one around it."""
-        for entry in self.entries:
-            if entry.scope.inside(scope):
-                entry.scope = scope.parent or scope
-
-    def plan(self, scope: Scope, wanted: Callable[[Entry], bool]) -> list[Planned]:
+    def plan(self, wanted: Callable[[Entry], bool]) -> list[Planned]:
         """In doubt first, newest started first; then completed ones, newest completed first."""
-        found = [e for e in self.entries if e.stands and e.scope.inside(scope) and wanted(e)]
+        found = [e for e in self.entries if e.stands and wanted(e)]
         if all(entry.kind == "final" for entry in found):
             return []
         found.sort(key=lambda e: (not e.doubt, -e.ordinal if e.doubt else -e.sequence))
@@ -182,7 +177,7 @@ class Ledger:
     @property
     def leftovers(self) -> bool:
         """Whether some unwind left an effect behind."""
-        return any(p.verdict not in ("undone", "irreversible") for p in self.planned)
+        return left_behind(self.planned)
 
     @property
     def status(self) -> str:
@@ -193,6 +188,11 @@ class Ledger:
         if undone == len(self.planned):
             return "completed"
         return "partial" if undone else "failed"
+
+
+def left_behind(planned: list[Planned]) -> bool:
+    """Whether an effect of a plan stays."""
+    return any(p.verdict not in ("undone", "irreversible") for p in planned)
 
 
 async def protected(work: Awaitable[None]) -> bool:
