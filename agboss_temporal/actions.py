@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agboss_temporal import _compat, registry, signatures
@@ -24,6 +25,41 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Target = Callable[..., Any] | type | str
 """A callable or class that Temporal knows, or its registered name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What `action` and `declare` were told, as it was written."""
+
+    compensate_with: Target | None
+    committed_by: Target | None
+    undo_input: UndoInput
+    undo_options: Mapping[str, Any] | None
+    on_unknown: OnUnknown
+    no_effect_errors: Iterable[type[BaseException] | str]
+    irreversible: bool
+
+    def contract(self, name: str, kind: Kind, place: Place) -> tuple[Contract, list[Fault]]:
+        """Reduce it to names and data for one type; return also what is wrong with it."""
+        undo, committer = self.compensate_with, self.committed_by
+        wire_types, problems = _wire_types(self.no_effect_errors)
+        problems += wrong_values(self.undo_options or {})
+        given_nothing = undo is not None and _takes_nothing(undo)
+        contract = Contract(
+            action=name,
+            kind=kind,
+            undo=_registered_name(undo),
+            committer=_registered_name(committer),
+            undo_input="nothing" if given_nothing else self.undo_input,
+            undo_options=dict(self.undo_options or {}),
+            on_unknown=self.on_unknown,
+            no_effect_errors=wire_types,
+            irreversible=self.irreversible,
+            place=place,
+        )
+        faults = faults_of(contract)
+        faults += [contract.fault("unknown-option", problem) for problem in problems]
+        return contract, faults + _target_faults(contract, undo, committer)
 
 
 def action(
@@ -63,24 +99,22 @@ def action(
         ContractError: What can be told wrong by this declaration alone, all of it. The rest is
             told when the worker is constructed.
     """
+    terms = _Terms(
+        compensate_with,
+        committed_by,
+        undo_input,
+        undo_options,
+        on_unknown,
+        no_effect_errors,
+        irreversible,
+    )
 
     def mark(target: F) -> F:
         place = _place_of(target)
         definition = _compat.workflow_definition(target) or _compat.activity_definition(target)
         name = definition.name if definition else None
         kind: Kind = "activity" if _compat.workflow_definition(target) is None else "workflow"
-        contract, faults = _contract(
-            name or _qualified(target),
-            kind=kind,
-            compensate_with=compensate_with,
-            committed_by=committed_by,
-            undo_input=undo_input,
-            undo_options=undo_options,
-            on_unknown=on_unknown,
-            no_effect_errors=no_effect_errors,
-            irreversible=irreversible,
-            place=place,
-        )
+        contract, faults = terms.contract(name or _qualified(target), kind, place)
         if not name:
             raise ContractError([_no_activity(contract, target), *faults])
         origin = {"module": target.__module__, "name": _qualified(target)}
@@ -128,18 +162,16 @@ def declare(
         ContractError: The declaration is wrong; every fault of it is named.
     """
     file, line, module = registry.caller_place(1)
-    contract, faults = _contract(
-        name,
-        kind=kind,
-        compensate_with=compensate_with,
-        committed_by=committed_by,
-        undo_input=undo_input,
-        undo_options=undo_options,
-        on_unknown=on_unknown,
-        no_effect_errors=no_effect_errors,
-        irreversible=irreversible,
-        place=Place(file, line),
+    terms = _Terms(
+        compensate_with,
+        committed_by,
+        undo_input,
+        undo_options,
+        on_unknown,
+        no_effect_errors,
+        irreversible,
     )
+    contract, faults = terms.contract(name, kind, Place(file, line))
     if faults:
         raise ContractError(faults)
     registry.remember(contract, module=module, name=f"{file}:{line}:{name}", declared=True)
@@ -155,40 +187,6 @@ def check_input(contract: Contract, target: Any, undo: Any) -> list[Fault]:
         return [fault]
     warnings.warn(str(fault), UserWarning, stacklevel=4)
     return []
-
-
-def _contract(
-    name: str,
-    *,
-    kind: Kind,
-    compensate_with: Target | None,
-    committed_by: Target | None,
-    undo_input: UndoInput,
-    undo_options: Mapping[str, Any] | None,
-    on_unknown: OnUnknown,
-    no_effect_errors: Iterable[type[BaseException] | str],
-    irreversible: bool,
-    place: Place,
-) -> tuple[Contract, list[Fault]]:
-    wire_types, problems = _wire_types(no_effect_errors)
-    problems += wrong_values(undo_options or {})
-    if compensate_with is not None and _takes_nothing(compensate_with):
-        undo_input = "nothing"
-    contract = Contract(
-        action=name,
-        kind=kind,
-        undo=_registered_name(compensate_with),
-        committer=_registered_name(committed_by),
-        undo_input=undo_input,
-        undo_options=dict(undo_options or {}),
-        on_unknown=on_unknown,
-        no_effect_errors=wire_types,
-        irreversible=irreversible,
-        place=place,
-    )
-    faults = faults_of(contract)
-    faults += [contract.fault("unknown-option", problem) for problem in problems]
-    return contract, faults + _target_faults(contract, compensate_with, committed_by)
 
 
 def _target_faults(

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container, Iterable, Sequence
+from enum import IntEnum
 from typing import Any
 
 from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.scope import UnitPath
+
+
+class Cancelling(IntEnum):
+    """How far the cancel of a call has got."""
+
+    NONE = 0
+    WANTED = 1
+    """It is to be cancelled as soon as it has been started."""
+    ASKED = 2
+    """The server is asked on the next turn of the loop."""
+    SENT = 3
 
 
 class Call:
@@ -27,18 +39,15 @@ class Call:
         undoes: The entry that it undoes, if the workflow's code called an undo.
         is_undo: Whether it is an undo, also where it is not known of what.
         left_alone: Whether no unwind cancels it or waits for it.
-        cancel_asked: Whether the call is to be cancelled.
-        cancel_sent: Whether the server has been asked to.
+        cancelling: How far its cancel has got.
         settled: Whether the event that settles it has been applied.
     """
 
     __slots__ = (
         "_cancel",
-        "_cancel_wanted",
         "_waiter",
         "_withdraw",
-        "cancel_asked",
-        "cancel_sent",
+        "cancelling",
         "commits",
         "contract",
         "ended",
@@ -80,9 +89,7 @@ class Call:
         self.raw: Any = None
         self.settled = False
         self.left_alone = False
-        self.cancel_asked = False
-        self.cancel_sent = False
-        self._cancel_wanted = False
+        self.cancelling = Cancelling.NONE
         self._withdraw = False
         self._cancel: Callable[[], object] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -90,8 +97,8 @@ class Call:
     def cancellable(self, cancel: Callable[[], object]) -> None:
         """Say how the call is asked to cancel; it is, if that was wanted while it was starting."""
         self._cancel = cancel
-        if self._cancel_wanted:
-            self.ask_to_cancel(withdraw=self._withdraw)
+        if self.cancelling is Cancelling.WANTED:
+            cancel()
 
     @property
     def is_named(self) -> bool:
@@ -110,9 +117,11 @@ class Call:
             withdraw: Whether its success is about to be undone, so that whoever awaits it must not
                 build on it.
         """
-        self._cancel_wanted = True
         self._withdraw = withdraw
-        if not self.settled and not self.cancel_asked and self._cancel is not None:
+        if self.settled or self.cancelling > Cancelling.WANTED:
+            return
+        self.cancelling = Cancelling.WANTED
+        if self._cancel is not None:
             self._cancel()
 
     def settlement(self) -> asyncio.Future[None]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from temporalio import workflow
 from temporalio.api.common.v1 import Payloads
 from temporalio.common import Priority, RawValue
-from temporalio.exceptions import ActivityError, ApplicationError, FailureError
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError, FailureError
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from agboss_temporal.core.entry import Entry, Step
@@ -46,7 +46,7 @@ class Why:
 
 
 def error_type(error: BaseException) -> str:
-    """Return the type of an error as clients see it: what an activity raised, unwrapped."""
+    """Return the type of an error as clients see it: what a call raised, unwrapped."""
     raised = _raised(error)
     if isinstance(raised, ApplicationError) and raised.type:
         return raised.type
@@ -54,7 +54,7 @@ def error_type(error: BaseException) -> str:
 
 
 def _raised(error: BaseException) -> BaseException:
-    while isinstance(error, ActivityError) and error.cause is not None:
+    while isinstance(error, (ActivityError, ChildWorkflowError)) and error.cause is not None:
         error = error.cause
     return error
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from agboss_temporal import _compat
-from agboss_temporal.call import Call
+from agboss_temporal.call import Call, Cancelling
 
 RESTLESS_TURNS: Final = 1000
 """How many turns of the loop without a pause tell that somebody waits for a cancel to be obeyed."""
@@ -43,7 +43,7 @@ class Canceller:
         handle_of = weakref.ref(handle)  # It holds what stands here.
 
         def send_once(msg: Any | None) -> None:
-            call.cancel_sent = True
+            call.cancelling = Cancelling.SENT
             own: Any = handle_of()
             if own is not None:
                 type(own).cancel(own, msg)
@@ -56,10 +56,10 @@ class Canceller:
             own = handle_of()
             if own is None or own.done():
                 return False
-            if call.cancel_sent:
+            if call.cancelling is Cancelling.SENT:
                 self._enqueue(call, release_soon, loop)
-            elif not call.cancel_asked:
-                call.cancel_asked = True
+            elif call.cancelling < Cancelling.ASKED:
+                call.cancelling = Cancelling.ASKED
                 self._enqueue(call, lambda: send_once(msg), loop)
                 self._watch(observation.release, loop)
             return False

@@ -18,7 +18,8 @@ def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
         The entry whose returned object the call was given, else the one whose recorded payload
         it equals, else the only open one with that undo. ``None`` if that leaves several, or
         none, or if the call repeats what closed another entry: repeating an idempotent undo is
-        safer than losing one.
+        safer than losing one. What closed in the runs before is forgotten, so an entry that was
+        carried over takes only what equals its own.
     """
     candidates = [
         e
@@ -34,7 +35,7 @@ def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
         return equal[0]
     if not equal and given and run.ledger.closed_before(undo, given):
         return None
-    if len(candidates) == 1:
+    if len(candidates) == 1 and not (given and _is_carried(candidates[0])):
         return candidates[0]
     _warn_of_ambiguity(undo, len(equal or candidates))
     return None
@@ -42,6 +43,11 @@ def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
 
 def _is_given(entry: Entry, args: Sequence[Any]) -> bool:
     return entry.value is not None and len(args) == 1 and args[0] is entry.value
+
+
+def _is_carried(entry: Entry) -> bool:
+    """Tell whether an entry was opened by a run before this one."""
+    return entry.ordinal < 0
 
 
 def _warn_of_ambiguity(undo: str, count: int) -> None:

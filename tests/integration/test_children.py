@@ -38,7 +38,7 @@ def child_of(harness: Harness, handle: Handle) -> Handle:
     return harness.client.get_workflow_handle(handle.id + "-child")
 
 
-async def test_u5_a_finished_child_is_undone_as_its_contract_says(harness: Harness) -> None:
+async def test_n3_u5_a_finished_child_is_undone_as_its_contract_says(harness: Harness) -> None:
     done, child = await family(harness, "undoes_finished_child")
     assert child == ["charge:trip"]
     assert done.world == [
@@ -56,7 +56,7 @@ async def test_u5_a_child_called_by_name_is_an_action_too(harness: Harness) -> N
     assert done.world == ["charge:parent", "refund:trip", "refund:parent"]
 
 
-async def test_u5_a_childs_finish_seals_what_it_did(harness: Harness) -> None:
+async def test_n3_u5_a_childs_finish_seals_what_it_did(harness: Harness) -> None:
     done, child = await family(harness, "finished_child_stays")
     assert child == ["charge:child"]
     assert done.world == ["charge:parent", "refund:parent"]

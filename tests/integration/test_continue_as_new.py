@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from random import Random
+from uuid import UUID
 
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RetryPolicy
 
 from agboss_temporal.core import carry
 from agboss_temporal.core.contract import Contract
+from agboss_temporal_interceptors.continuing import MAX_CARRIED_BYTES
 from tests.integration import continue_flows as flows
 from tests.support.acts import ACTIVITIES, WORLD
 from tests.support.harness import (
@@ -176,16 +179,29 @@ async def test_a_handler_that_continues_as_new_hands_over_too(harness: Harness) 
     assert done.world == ["charge:main", "charge:handler", "refund:handler", "refund:main"]
 
 
+def receipt(random: Random) -> bytes:
+    """A small result, as an activity might return it: no two are alike."""
+    order = UUID(int=random.getrandbits(128))
+    amount = random.randrange(1_000_000) / 100
+    at = f"2026-01-31T12:{random.randrange(60):02}:{random.randrange(60):02}.{random.random()}Z"
+    fields = {"id": str(order), "item": f"SKU-{random.randrange(10**6)}", "amount": amount}
+    return json.dumps({**fields, "at": at}).encode()
+
+
 def test_300_small_entries_fit() -> None:
     contract = Contract("reserve_stock", undo="release_stock", committer="ship_order")
-    payload = Payload(metadata={"encoding": b"json/plain"}, data=b'{"id":"r-1"}')
+    random = Random(1)
+    payloads = [
+        Payload(metadata={"encoding": b"json/plain"}, data=receipt(random)) for _ in range(300)
+    ]
     entries = [
         carry.Carried(
             f"{0xDEADBEEF12345678:x}-{n}", contract, payload.SerializeToString(), task_queue="q"
         )
-        for n in range(300)
+        for n, payload in enumerate(payloads)
     ]
     data = carry.encode(entries, "run")
-    assert len(data) < 40 * 1024
+    assert len(payloads[0].data) > 110
+    assert 20_000 < len(data) < MAX_CARRIED_BYTES
     assert carry.decode(data) == entries
     assert json.loads(data)["n"] == 300

@@ -20,21 +20,25 @@ from temporalio.exceptions import ApplicationError
 from agboss_temporal import CompensationReport
 from agboss_temporal.core import wire
 from agboss_temporal.undo_context import UndoReason
-from tests.integration import undo_input_flows as flows
+from tests.integration import undo_input_form_flows as forms
+from tests.integration import undo_input_result_flows as results
+from tests.integration import undo_option_flows as options
+from tests.integration import undo_shown_flows as shown
 from tests.integration.codec import CONVERTERS, decoded
+from tests.integration.undo_input_seen import SEEN, Narrow, Order
 from tests.support.acts import ACTIVITIES, WORLD
 from tests.support.harness import Done, Harness, records
 
 WANTED: dict[str, Any] = {
     "unknown_fields": {"a": 1, "new_field": {"deep": [1, 2]}},
-    "narrow": flows.Narrow(1),
+    "narrow": Narrow(1),
     "decimal": Decimal("1.10"),
     "uuid": UUID(int=7),
     "bytes": b"\x00\xff\x80",
     "none": None,
     "int": 2**60 + 1,
     "message": WorkflowExecution(workflow_id="w", run_id="r"),
-    "basket": flows.Basket(["original"]),
+    "basket": results.Basket(["original"]),
     "numbers": {"price": 1.1, "big": 100.0, "accent": "é", "one": 1},
 }
 
@@ -134,18 +138,18 @@ async def summary_of(harness: Harness, event: HistoryEvent) -> str:
 async def test_k4_the_recorded_payload_reaches_the_undo(converted: Harness, by_name: bool) -> None:
     """For each kind of result: the same bytes, and the same value once decoded."""
     pydantic = "ydantic" in type(converted.client.data_converter.payload_converter).__name__
-    cases = [c for c in flows.RESULTS if pydantic or c not in NEEDS_PYDANTIC]
-    activities = [*ACTIVITIES, *(fn for pair in flows.RESULTS.values() for fn in pair)]
-    async with converted.worker([flows.Gives], activities) as queue:
+    cases = [c for c in results.RESULTS if pydantic or c not in NEEDS_PYDANTIC]
+    activities = [*ACTIVITIES, *(fn for pair in results.RESULTS.values() for fn in pair)]
+    async with converted.worker([results.Gives], activities) as queue:
         handles = [
-            (case, await converted.start(queue, flows.Gives.run, case, by_name)) for case in cases
+            (case, await converted.start(queue, results.Gives.run, case, by_name)) for case in cases
         ]
         for case, handle in handles:
             done = await converted.finish(handle)
             given = await sent(converted, done, f"keep_{case}")
             assert (case, given) == (case, await recorded(converted, done, f"give_{case}"))
             assert done.verdicts == [(f"give_{case}", "undone")]
-            [seen] = flows.SEEN[handle.id]
+            [seen] = SEEN[handle.id]
             _assert_as_returned(case, seen)
             if not by_name:
                 assert done.world == [f"note:{RETURNED[case]}"]
@@ -161,10 +165,10 @@ def _assert_as_returned(case: str, seen: Any) -> None:
 
 async def test_k4_the_wire_form_of_another_language_is_kept(converted: Harness) -> None:
     done = await converted.run(
-        flows.Gives, "numbers", True, activities=[*ACTIVITIES, *flows.RESULTS["numbers"]]
+        results.Gives, "numbers", True, activities=[*ACTIVITIES, *results.RESULTS["numbers"]]
     )
     [given] = await sent(converted, done, "keep_numbers")
-    assert flows.RAW_NUMBERS in given
+    assert results.RAW_NUMBERS in given
     assert b"go" in given
 
 
@@ -175,15 +179,15 @@ async def test_k4_the_wire_form_of_another_language_is_kept(converted: Harness) 
 async def test_k3_f13_u7_a_context_says_all_that_is_known(converted: Harness, called: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         done = await converted.run(
-            flows.Takes, called, "private", activities=flows.FORMS, activity_executor=pool
+            forms.Takes, called, "private", activities=forms.FORMS, activity_executor=pool
         )
-    ctx, args, plain_args, result, plain_result = flows.SEEN[done.workflow_id]
+    ctx, args, plain_args, result, plain_result = SEEN[done.workflow_id]
     assert ctx.key == records(done, called)[0].action_key
     assert (ctx.action, ctx.outcome, ctx.has_result) == (called, "completed", True)
     assert ctx.reason == UndoReason("node-failure", "OutOfStock", "out of private")
-    assert args == (flows.Order("book", ["private"]), "by post")
+    assert args == (Order("book", ["private"]), "by post")
     assert plain_args == ({"item": "book", "lines": ["private"]}, "by post")
-    assert result == flows.Narrow(5)
+    assert result == Narrow(5)
     assert plain_result == {"a": 5}
     if called == "do_in_thread":
         assert done.world == ["do in thread", "undo in thread"]
@@ -191,31 +195,31 @@ async def test_k3_f13_u7_a_context_says_all_that_is_known(converted: Harness, ca
 
 
 async def test_f13_the_reason_is_what_the_activity_raised(harness: Harness) -> None:
-    done = await harness.run(flows.ErrorOfActivity, activities=[*ACTIVITIES, *flows.FORMS[:4]])
-    ctx = flows.SEEN[done.workflow_id][0]
+    done = await harness.run(forms.ErrorOfActivity, activities=[*ACTIVITIES, *forms.FORMS[:4]])
+    ctx = SEEN[done.workflow_id][0]
     assert ctx.reason == UndoReason("node-failure", "Declined", "it went wrong")
 
 
 async def test_k3_args_are_those_of_the_call(converted: Harness) -> None:
     done = await converted.run(
-        flows.Takes, "do_with_args", "x", activities=[flows.do_with_args, flows.undo_with_args]
+        forms.Takes, "do_with_args", "x", activities=[forms.do_with_args, forms.undo_with_args]
     )
     assert await sent(converted, done, "undo_with_args") == await sent(
         converted, done, "do_with_args"
     )
-    assert flows.SEEN[done.workflow_id] == [flows.Order("book", ["x"]), "by post"]
+    assert SEEN[done.workflow_id] == [Order("book", ["x"]), "by post"]
 
 
 @pytest.mark.parametrize("called", ["do_with_nothing", "do_for_no_parameters"])
 async def test_k3_nothing_is_given(harness: Harness, called: str) -> None:
     done = await harness.run(
-        flows.Takes,
+        forms.Takes,
         called,
         "x",
         activities=[
-            flows.do_with_nothing,
-            flows.do_for_no_parameters,
-            flows.undo_with_nothing,
+            forms.do_with_nothing,
+            forms.do_for_no_parameters,
+            forms.undo_with_nothing,
         ],
     )
     assert done.world == ["undo with nothing"]
@@ -223,8 +227,8 @@ async def test_k3_nothing_is_given(harness: Harness, called: str) -> None:
 
 
 async def test_activities_that_are_methods_are_undone_by_methods(harness: Harness) -> None:
-    desk = flows.Desk("front")
-    done = await harness.run(flows.Books, activities=[*ACTIVITIES, desk.book, desk.cancel])
+    desk = forms.Desk("front")
+    done = await harness.run(forms.Books, activities=[*ACTIVITIES, desk.book, desk.cancel])
     assert done.world == ["front: book 7", "front: cancel 7"]
     assert done.verdicts == [("desk-book", "undone")]
 
@@ -232,10 +236,10 @@ async def test_activities_that_are_methods_are_undone_by_methods(harness: Harnes
 # -- E10 and E3: the options of the undo's call
 
 LENDING: list[Callable[..., Any]] = [
-    flows.give_out,
-    flows.give_out_elsewhere,
-    flows.take_back,
-    flows.take_back_elsewhere,
+    options.give_out,
+    options.give_out_elsewhere,
+    options.take_back,
+    options.take_back_elsewhere,
 ]
 
 
@@ -244,25 +248,25 @@ async def test_e10_an_undo_runs_where_its_action_ran_or_where_options_say(
 ) -> None:
     async with (
         harness.worker((), [*LENDING, *ACTIVITIES]) as acts,
-        harness.worker((), [flows.take_back_elsewhere], queue=flows.ELSEWHERE),
+        harness.worker((), [options.take_back_elsewhere], queue=options.ELSEWHERE),
     ):
-        done = await harness.run(flows.Options, acts, activities=ACTIVITIES)
+        done = await harness.run(options.Options, acts, activities=ACTIVITIES)
     assert done.world == [
         f"give out on {acts}",
-        f"take back on {flows.ELSEWHERE}",
+        f"take back on {options.ELSEWHERE}",
         f"take back on {acts}",
     ]
     [there] = calls(done, "take_back")
     [elsewhere] = calls(done, "take_back_elsewhere")
     assert (there.task_queue.name, there.priority.priority_key) == (acts, 2)
-    assert (elsewhere.task_queue.name, elsewhere.priority.priority_key) == (flows.ELSEWHERE, 5)
+    assert (elsewhere.task_queue.name, elsewhere.priority.priority_key) == (options.ELSEWHERE, 5)
 
 
 async def test_e3_contract_beats_policy_beats_default(harness: Harness) -> None:
     activities = [*LENDING, *ACTIVITIES]
-    async with harness.worker((), [flows.take_back_elsewhere], queue=flows.ELSEWHERE):
-        done = await harness.run(flows.Options, None, activities=activities)
-    plain = await harness.run(flows.Defaults, activities=activities)
+    async with harness.worker((), [options.take_back_elsewhere], queue=options.ELSEWHERE):
+        done = await harness.run(options.Options, None, activities=activities)
+    plain = await harness.run(options.Defaults, activities=activities)
 
     [contract] = calls(done, "take_back_elsewhere")
     [policy] = calls(done, "take_back")
@@ -293,7 +297,7 @@ async def test_e3_contract_beats_policy_beats_default(harness: Harness) -> None:
 
 
 async def test_undos_are_summed_up_and_name_the_key_that_they_undo(converted: Harness) -> None:
-    done = await converted.run(flows.Shown, "")
+    done = await converted.run(shown.Shown, "")
     undos = [
         e
         for e in done.history.events
@@ -313,7 +317,7 @@ async def test_undos_are_summed_up_and_name_the_key_that_they_undo(converted: Ha
 
 async def test_a_summary_has_at_most_200_bytes(harness: Harness) -> None:
     done = await harness.run(
-        flows.LongName, activities=[*ACTIVITIES, flows.do_long, flows.undo_long]
+        shown.LongName, activities=[*ACTIVITIES, shown.do_long, shown.undo_long]
     )
     assert done.report.status == "completed"
     summary = await summary_of(harness, event_of(done, "undo_long"))
@@ -322,13 +326,13 @@ async def test_a_summary_has_at_most_200_bytes(harness: Harness) -> None:
 
 
 async def test_current_details_show_the_report(harness: Harness) -> None:
-    _, details = await run_and_look(harness, flows.Shown, "", ACTIVITIES)
+    _, details = await run_and_look(harness, shown.Shown, "", ACTIVITIES)
     assert details.startswith("**Compensation: completed** (node-failure)")
     assert "| reserve | release | undone |" in details
 
 
 async def test_current_details_of_the_user_are_left_alone(harness: Harness) -> None:
-    done, details = await run_and_look(harness, flows.Shown, "my own words", ACTIVITIES)
+    done, details = await run_and_look(harness, shown.Shown, "my own words", ACTIVITIES)
     assert done.report.status == "completed"
     assert details == "my own words"
 
@@ -336,14 +340,14 @@ async def test_current_details_of_the_user_are_left_alone(harness: Harness) -> N
 # -- what must not be shown of it
 
 SECRET = "4711-private-4711"
-PRIVATE: list[Callable[..., Any]] = [flows.do_private, flows.undo_private]
+PRIVATE: list[Callable[..., Any]] = [shown.do_private, shown.undo_private]
 
 
 async def test_d3_errors_headers_logs_and_reports_hold_no_user_data(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    done, details = await run_and_look(harness, flows.Private, SECRET, PRIVATE)
+    done, details = await run_and_look(harness, shown.Private, SECRET, PRIVATE)
     error = done.error
     assert isinstance(error, ApplicationError)
     assert error.type == "CompensationFailedError"
@@ -366,7 +370,7 @@ async def test_d3_errors_headers_logs_and_reports_hold_no_user_data(
 
 
 async def test_d3_with_a_codec_only_names_and_keys_are_clear_text(encrypted: Harness) -> None:
-    done = await encrypted.run(flows.Private, SECRET, activities=PRIVATE)
+    done = await encrypted.run(shown.Private, SECRET, activities=PRIVATE)
     assert isinstance(done.error, ApplicationError)
     assert done.error.type == "CompensationFailedError"
     report = CompensationReport.from_error(done.error)

@@ -19,6 +19,7 @@ class World:
 
     effects: dict[str, list[str]] = field(default_factory=dict)
     keys: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    timeline: list[tuple[str, str]] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
 
@@ -26,6 +27,7 @@ class World:
         """Have an effect, under the key of the activity that has it."""
         workflow_id = activity.info().workflow_id or ""
         self.effects.setdefault(workflow_id, []).append(what)
+        self.timeline.append((workflow_id, what))
         try:
             key = idempotency_key()
         except Exception:
@@ -34,6 +36,10 @@ class World:
 
     def of(self, workflow_id: str) -> list[str]:
         return list(self.effects.get(workflow_id, []))
+
+    def across(self, workflow_id: str) -> list[str]:
+        """What a workflow did, and every workflow whose id begins like its own, in order."""
+        return [what for who, what in self.timeline if who.startswith(workflow_id)]
 
     def gate(self, name: str) -> asyncio.Event:
         """An event that an activity waits for until the test sets it."""
