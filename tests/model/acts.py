@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from agboss_temporal import UndoContext, action
 from tests.model.stage import here
 
-LOST_AFTER = timedelta(seconds=1)
+LOST_AFTER = timedelta(seconds=1.5)
 """How long an activity may run that is to time out."""
 
 OPTIONS: dict[str, Any] = {

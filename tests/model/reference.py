@@ -30,10 +30,9 @@ def expected(program: p.Program) -> Outcome | None:
 
 def _expected(program: p.Program) -> Outcome | None:
     loop = asyncio.new_event_loop()
-    family = Family(program)
-    loop.set_exception_handler(family.note)
+    loop.set_exception_handler(lambda loop, context: None)
     try:
-        outcome = loop.run_until_complete(family.play())
+        return loop.run_until_complete(Family(program).play())
     except Undetermined:
         return None
     finally:
@@ -41,7 +40,6 @@ def _expected(program: p.Program) -> Outcome | None:
         for task in asyncio.all_tasks(loop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
         loop.close()
-    return None if family.undetermined else outcome
 
 
 class Family:
@@ -54,15 +52,10 @@ class Family:
         self.world: list[str] = []
         self.trace: list[str] = []
         self.updates: list[str] = []
-        self.undetermined = False
+        Undetermined.seen.why = ""
 
     def did(self, what: str) -> None:
         self.world.append(what)
-
-    def note(self, loop: Any, context: dict[str, Any]) -> None:
-        """Take up what nobody awaited."""
-        error = context.get("exception")
-        self.undetermined |= isinstance(error, Undetermined)
 
     @property
     def root(self) -> Run:
@@ -85,6 +78,7 @@ class Family:
             self._continue()
             await self._drain()
             self._check()
+            starting = any(c.child and not c.sent for run in self.runs for c in run.flight)
             for run in self.runs:
                 run.rest()
             open_runs = [run for run in self.runs if not run.status]
@@ -92,8 +86,8 @@ class Family:
                 return self._outcome()
             calls = [(run, c) for run in open_runs for c in run.flight]
             automatic = [(r, c) for r, c in calls if c.outcome in AUTOMATIC]
-            if len(automatic) > 1:
-                raise Undetermined("two time out at once")
+            if len(automatic) > 1 or (automatic and starting):
+                raise Undetermined("two time out at once, or one while a child starts")
             if automatic:
                 automatic[0][0].let_go(automatic[0][1])
                 continue
@@ -148,8 +142,8 @@ class Family:
         for run in self.runs:
             if run.task.done() and run.task.exception() is not None:
                 run.task.result()
-        if self.undetermined:
-            raise Undetermined
+        if Undetermined.seen.why:
+            raise Undetermined(Undetermined.seen.why)
 
     def _outcome(self) -> Outcome:
         run = self.root

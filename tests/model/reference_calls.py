@@ -54,8 +54,11 @@ class Calls:
             raise Err("app/UnwindInProgress")
         self.named_calls += 1
         if entry is not None:
+            entry.told = entry.scope
             self.ledger.entries.append(entry)
             call.entry = entry
+        if call.commits is not None:
+            self.ledger.tell()
         self.flight.append(call)
         return call
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -20,7 +21,16 @@ class Err(Exception):
 
 
 class Undetermined(Exception):  # noqa: N818
-    """The program leaves something open that neither it nor the contract decides."""
+    """The program leaves something open that neither it nor the contract decides.
+
+    Wherever it is raised, also in a task that nobody awaits, its thread remembers it.
+    """
+
+    seen = threading.local()
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.seen.why = why
 
 
 @dataclass(eq=False)
@@ -63,6 +73,7 @@ class Entry:
     sequence: int = 0
     touched: bool = False
     committed: bool = False
+    told: Scope | None = None
 
     @property
     def name(self) -> str:
@@ -139,10 +150,16 @@ class Ledger:
         self._settled += 1
         entry.sequence, entry.state, entry.doubt = self._settled, "in_doubt", kind
 
-    def seal(self, committer: str, scope: Scope) -> None:
-        """A committer has completed."""
+    def tell(self) -> None:
+        """A committer starts: its record says which units have ended by then, and no later ones."""
         for entry in self.entries:
-            related = entry.scope.inside(scope) or scope.inside(entry.scope)
+            entry.told = entry.scope
+
+    def seal(self, committer: str, scope: Scope) -> None:
+        """A committer has completed; it seals what its unit is related to, as history has it."""
+        for entry in self.entries:
+            told = entry.told or entry.scope
+            related = told.inside(scope) or scope.inside(told)
             if entry.committer != committer or not related:
                 continue
             if entry.state in ("open", "in_doubt"):

@@ -194,8 +194,9 @@ class Run(Code):
                 answer = f"app/CompensationFailedError/{answer}"
         finally:
             self._leave_handler(own)
-        if not self.status:
-            tell(answer)
+        if self.status:
+            raise Undetermined("an update ends as its run closes")
+        tell(answer)
 
     async def _signal(self, which: int, place: str, own: Scope) -> None:
         try:
