@@ -77,9 +77,10 @@ class Drive:
         self.family.follow(self.stage.root, self.handle.first_execution_run_id or "")
         stalled = ""
         try:
-            await self._moves()
-        except StalledError as err:
-            stalled = str(err)
+            async with asyncio.timeout(6 * self.patience):
+                await self._moves()
+        except (StalledError, TimeoutError_) as err:
+            stalled = str(err) or f"no end: {self.family.describe()}"
             await self._terminate(stalled)
         finally:
             self._vanish()
@@ -136,8 +137,9 @@ class Drive:
         self.stage.release.clear()
         await self._signal(Machine.hold)
         await self._until(lambda: self.stage.holding.is_set())
-        _, activity_id = self._let_go(label)
-        while activity_id in await self._pending():
+        key = self._let_go(label)
+        # An attempt that is to be repeated arrives again instead.
+        while key not in self.stage.waiting and key[1] in await self._pending():
             await asyncio.sleep(0.005)
         await self._arrive(event)
         self.stage.release.set()
