@@ -156,6 +156,11 @@ async def settle(calls: Iterable[Call], *, withdraw: bool = True) -> None:
     calls = list(calls)
     for call in calls:
         call.ask_to_cancel(withdraw=withdraw)
+    await settled(calls)
+
+
+async def settled(calls: Iterable[Call]) -> None:
+    """Wait until each of some calls has its real outcome."""
     waiting = [call.settlement() for call in calls if not call.settled]
     if waiting:
         await asyncio.wait(waiting)

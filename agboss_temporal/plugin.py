@@ -25,6 +25,7 @@ from agboss_temporal.core.contract import Contract, ContractTable, Fault
 from agboss_temporal.exceptions import ConfigurationError, ContractError
 from agboss_temporal.interceptors import CompensationInterceptor
 from agboss_temporal.policy import CompensationPolicy
+from agboss_temporal.recovery_workflow import RecoveryWorkflow, VersionedRecoveryWorkflow
 from agboss_temporal.workflow import POLICY_ATTRIBUTE, CompensatedWorkflow, policy_fault
 from agboss_temporal_interceptors.capture import supported_by
 from agboss_temporal_interceptors.interceptor import DEFAULT_PAYLOAD_LIMIT
@@ -82,6 +83,9 @@ class CompensationPlugin(SimplePlugin):
         config["interceptors"] = self._wired(
             config.get("interceptors") or [], table, workflows, converter
         )
+        deployment = config.get("deployment_config")
+        versioned = deployment is not None and deployment.use_worker_versioning
+        config["workflows"] = _with_recovery(workflows, versioned=versioned)
         config["patch_activation_callback"] = _always_ours(config.get("patch_activation_callback"))
         return config
 
@@ -97,6 +101,7 @@ class CompensationPlugin(SimplePlugin):
         config["interceptors"] = self._wired(
             config.get("interceptors") or [], table, workflows, converter
         )
+        config["workflows"] = _with_recovery(workflows)
         return config
 
     def _wired(
@@ -124,6 +129,13 @@ class CompensationPlugin(SimplePlugin):
         # First: it sees how a run ends after the worker's other interceptors have had their say,
         # and a call as they send it. Those of the client (tracing) stay outside of it.
         return [ours, *wired]
+
+
+def _with_recovery(workflows: list[type], *, versioned: bool = False) -> list[type]:
+    """Register the workflow that undoes for other runs where there are workflows at all, once."""
+    if not workflows or any(issubclass(each, RecoveryWorkflow) for each in workflows):
+        return workflows
+    return [*workflows, VersionedRecoveryWorkflow if versioned else RecoveryWorkflow]
 
 
 def _pass_through(runner: WorkflowRunner | None) -> WorkflowRunner:

@@ -23,7 +23,6 @@ from agboss_temporal.core.report import TRIGGERS, Trigger
 from agboss_temporal.undo_options import FrozenOptions, wrong_values
 
 _NOT_YET: Final[Mapping[str, tuple[Any, ...]]] = {
-    "order": ("causal",),
     "on_exhausted": ("hold",),
     "approval_scope": ("all",),
     "on_parent_cancel": ("pause", "manual"),
@@ -37,8 +36,10 @@ class CompensationPolicy(BaseModel):
 
     Attributes:
         triggers: What starts an unwind; after one that is not listed the effects stay.
-        order: ``reverse-completion``, newest first, one after another.
-        max_parallel: How many undos run at once where the order allows several.
+        order: ``reverse-completion``, newest first, one after another; or ``causal``, where an undo
+            waits only for the undos of actions that started after its own action had completed, so
+            that what overlapped in time is undone together.
+        max_parallel: How many undos run at once under ``causal``.
         undo_options: Options of every undo, by the names of temporalio's ``ActivityConfig``.
         total_timeout: Bounds a whole unwind, by shrinking each undo's schedule-to-close: the undo
             that runs when it ends is ``failed``, the rest ``not_run``. No timer is used.

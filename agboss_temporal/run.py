@@ -7,16 +7,15 @@ interceptors feed it, the unwind works on it, and workflow code reaches it throu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final
 
 from temporalio import workflow
 from temporalio.worker import ContinueAsNewInput
 
-from agboss_temporal import units
+from agboss_temporal import _compat, units
 from agboss_temporal.call import Call
+from agboss_temporal.core.budget import HistoryBudget
 from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.core.entry import Entry, State, Step
 from agboss_temporal.core.ledger import CommitterInDoubt, Ledger
@@ -25,7 +24,7 @@ from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.scope import Scope, UnitPath, related
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.policy import CompensationPolicy
-from agboss_temporal.undo_context import wire_size
+from agboss_temporal.turns import Turns
 
 INSTALLED: Final = "__agboss_temporal_installed"
 """Name of the extern function that proves to workflow code that the interceptor is there."""
@@ -39,6 +38,9 @@ HANDLER_PATCH: Final = "agboss-handler-unwind-1"
 CONTINUE_PATCH: Final = "agboss-continue-1"
 """Id of the marker with which a run that continues as new lets running calls settle."""
 
+RESTLESS_TURNS: Final = 1000
+"""How many turns of the loop without a pause are taken for a loop that never pauses."""
+
 _ON_LOOP: Final = "__agboss_temporal_run"
 
 
@@ -49,26 +51,37 @@ class Run:
         contracts: What the worker knows.
         ledger: The entries.
         unwinds: The unwinds of the run.
+        turns: Keeps unwinds apart.
         root: The unit that is the run.
         handlers: Paths of the units of the handlers at work.
-        untold_updates: Digests of updates at work, by unit, that no record has named yet.
+        updates: Digests of updates at work, by unit, and how long the history was when a record
+            named them first.
         closing: Whether it is ending, or about to continue as new.
         leaving: Whether it is about to continue as new.
         marked: Whether its own unwind has begun, as a marker in its history says.
         also_failed: Types of errors that arrived while the run was ending.
         payload_limit: Size in bytes above which the server may refuse an undo's context.
+        budget: How much of the history an unwind may use.
+        handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
     def __init__(
-        self, contracts: ContractTable, default_policy: CompensationPolicy, payload_limit: int
+        self,
+        contracts: ContractTable,
+        default_policy: CompensationPolicy,
+        payload_limit: int,
+        budget: HistoryBudget,
     ) -> None:
         self.contracts = contracts
         self.payload_limit = payload_limit
+        self.budget = budget
+        self.handed_over = 0
+        self.handing_over: dict[str, tuple[int, Unwind]] = {}
         self.ledger = Ledger()
         self.unwinds = UnwindLog()
         self.root = units.Unit()
         self.handlers: dict[UnitPath, None] = {}
-        self.untold_updates: dict[UnitPath, str] = {}
+        self.updates: dict[UnitPath, tuple[str, int | None]] = {}
         self.also_failed: list[str] = []
         self.named_calls = 0
         self._default_policy = default_policy
@@ -77,7 +90,7 @@ class Run:
         self._calls: dict[str, Call] = {}
         self._ordinal = 0
         self._closed: list[Scope] = []
-        self._at_work: list[tuple[UnitPath, asyncio.Future[None]]] = []
+        self.turns = Turns()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.issuing: tuple[Entry, Unwind] | None = None
         self.shown = ""
@@ -169,33 +182,37 @@ class Run:
             and (only is None or c.concerns(only, committers))
         ]
 
+    def calls_about(self, scope: Scope) -> list[Call]:
+        """List the calls in flight elsewhere that decide about what is open there, oldest first.
+
+        An undo that the workflow's code called, or a committer: when they have settled, there may
+        be nothing left to undo.
+        """
+        waiting = self.ledger.to_undo(scope)
+        return [
+            c
+            for c in self._calls.values()
+            if c.unit not in scope
+            and not c.left_alone
+            and (
+                (c.undoes is not None and c.undoes.unit in scope)
+                or any(
+                    e.contract.committer == c.commits and related(e.told, c.started_in)
+                    for e in waiting
+                    if c.commits is not None
+                )
+            )
+        ]
+
     def completed(self, call: Call) -> None:
         """Apply the completion of a named call to the ledger."""
         if call.entry is not None:
             self.ledger.complete(call.entry, call.raw)
-            self._warn_of_size(call.entry)
         if call.commits is not None:
             self.ledger.seal(call.commits, call.started_in)
         if call.undoes is not None and call.undoes.state is State.UNDOING:
             self.ledger.move(call.undoes, Step.SUCCEED)
         self.settle(call)
-
-    def _warn_of_size(self, entry: Entry) -> None:
-        """Warn if the entry's undo could not be sent what it is to be given."""
-        if entry.contract.undo_input != "context":
-            return
-        size = wire_size(entry.args, entry.raw)
-        if size > self.payload_limit:
-            # The logger needs the workflow's loop, and that runs only after the events are applied.
-            self.loop.call_soon(
-                workflow.logger.warning,
-                "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
-                "not be undone. Pass large data by reference, or declare another undo_input",
-                entry.contract.undo,
-                entry.contract.action,
-                size,
-                self.payload_limit,
-            )
 
     def failed(self, call: Call, doubt: str | None) -> None:
         """Apply the failure of a named call to the ledger.
@@ -215,7 +232,27 @@ class Run:
             self.ledger.reopen(call.undoes)
         self.settle(call)
 
+    def not_sent(self, call: Call) -> None:
+        """Have another record say what that of a call said which was cancelled at once."""
+        self.ledger.not_sent(call.ended)
+        if call.update is not None and call.unit[:1] in self.updates:
+            self.updates[call.unit[:1]] = call.update, None
+
     # -- units
+
+    def update_to_tell(self, unit: UnitPath, at: int) -> str | None:
+        """Return the digest of the update that a unit belongs to, if no record has told it yet.
+
+        Args:
+            unit: The unit.
+            at: Length of the history. What was told in the same workflow task is told again: the
+                call that told it may be cancelled before it is sent.
+        """
+        digest, told_at = self.updates.get(unit[:1], (None, None))
+        if digest is None or told_at not in (None, at):
+            return None
+        self.updates[unit[:1]] = digest, at
+        return digest
 
     def hand_over(self, unit: units.Unit) -> None:
         """End a unit: what belongs to it belongs to the nearest one that is still open."""
@@ -244,30 +281,12 @@ class Run:
 
     # -- unwinding
 
-    @asynccontextmanager
-    async def alone(self, unit: UnitPath) -> AsyncIterator[None]:
-        """Wait until no unwind is at work in, around or inside a unit, and keep others out."""
-        while rivals := self._rivals(unit):
-            await asyncio.wait(rivals)
-        mine = (unit, self.loop.create_future())
-        self._at_work.append(mine)
-        try:
-            yield
-        finally:
-            self._at_work.remove(mine)
-            mine[1].set_result(None)
-
-    def unwinding(self) -> bool:
-        """Tell whether an unwind is at work."""
-        return bool(self._at_work)
-
-    async def idle(self) -> None:
-        """Wait until no unwind is at work."""
-        async with self.alone(()):
-            pass
-
-    def _rivals(self, unit: UnitPath) -> list[asyncio.Future[None]]:
-        return [ended for at, ended in self._at_work if related(at, unit)]
+    async def rest(self) -> None:
+        """Let all other code go on until it waits for something outside."""
+        for _ in range(RESTLESS_TURNS):
+            if not _compat.has_more_to_do(self.loop):
+                return
+            await asyncio.sleep(0)
 
     def report(self) -> CompensationReport:
         """Say what has become of the run's effects."""

@@ -121,8 +121,8 @@ async def join(*coroutines: Coroutine[Any, Any, T]) -> list[T]:
     branches.end()
     if cancelled is not None:
         raise cancelled
-    if branches.continued is not None:
-        raise branches.continued
+    if branches.passing is not None:
+        raise branches.passing
     if error is not None:
         final = isinstance(error, ApplicationError) and error.non_retryable
         failed = JoinFailedError(branches.failed_types(), len(coroutines), non_retryable=final)
@@ -153,13 +153,13 @@ class _Branches(Generic[T]):
     Attributes:
         results: What they returned, in the order of the arguments.
         failures: What they raised, in the order in which they did.
-        continued: What a branch raised to continue the run as new.
+        passing: What a branch raised that is no failure: continuing as new, for instance.
     """
 
     def __init__(self, run: Run, whole: Unit, bodies: Sequence[Coroutine[Any, Any, T]]) -> None:
         self.results: list[Any] = [None] * len(bodies)
         self.failures: list[BaseException] = []
-        self.continued: BaseException | None = None
+        self.passing: BaseException | None = None
         self._run = run
         self._running = len(bodies)
         self._settled: asyncio.Future[None] = run.loop.create_future()
@@ -200,13 +200,15 @@ class _Branches(Generic[T]):
         try:
             self.results[number] = await body
             self._run.hand_over(self._units[number])
-        except workflow.ContinueAsNewError as err:
-            self.continued = err
         except (Exception, asyncio.CancelledError) as err:
             self.failures.append(err)
+        except GeneratorExit:
+            raise
+        except BaseException as err:
+            self.passing = err
         finally:
             self._running -= 1
-            over = self.failures or self.continued or not self._running
+            over = self.failures or self.passing or not self._running
             if over and not self._settled.done():
                 self._settled.set_result(None)
 

@@ -25,19 +25,24 @@ MAX_SUMMARY_BYTES: Final = 200
 
 @dataclass(frozen=True)
 class Why:
-    """What starts an unwind."""
+    """What starts an unwind: an error of this run, or what another run told of its own."""
 
     trigger: str
     error: BaseException | None = None
+    told: UndoReason | None = None
 
     @property
     def cause(self) -> str | None:
         """Type of the error, as clients see it."""
+        if self.told is not None:
+            return self.told.error_type
         return None if self.error is None else error_type(self.error)
 
     @property
     def reason(self) -> UndoReason:
         """What an undo is told of it."""
+        if self.told is not None:
+            return self.told
         if self.error is None:
             return UndoReason(self.trigger)
         raised = _raised(self.error)
@@ -116,6 +121,12 @@ def undo_input(entry: Entry, why: Why) -> list[Any]:
         result=entry.raw,
     )
     return [RawValue(workflow.payload_converter().to_payload(context))]
+
+
+def payload_size(entry: Entry) -> int:
+    """Count the bytes of what was recorded for an entry."""
+    raw = 0 if entry.raw is None else entry.raw.ByteSize()
+    return int(raw + sum(arg.ByteSize() for arg in entry.args))
 
 
 def _size_of_context(entry: Entry, args: list[Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
@@ -85,6 +86,37 @@ def wrong_values(options: Mapping[str, Any]) -> list[str]:
     if _unbounded({**DEFAULT_UNDO_OPTIONS, **options}):
         found.append(f"undo_options sets both {' and '.join(_BOUNDS)} to None; one must bound it")
     return found
+
+
+def to_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Write options as plain JSON values, times in seconds."""
+    return {name: _written(value) for name, value in options.items()}
+
+
+def from_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Read options that `to_json` wrote."""
+    return {name: _read(_TYPES[name], value) for name, value in data.items() if name in _TYPES}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, VersioningIntent):
+        return value.name
+    if isinstance(value, (RetryPolicy, Priority)):
+        return {f.name: _written(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return value
+
+
+def _read(kind: type[Any], value: Any) -> Any:
+    if value is None or kind is str:
+        return value
+    if kind is timedelta:
+        return timedelta(seconds=value)
+    if kind is VersioningIntent:
+        return VersioningIntent[value]
+    times = ("initial_interval", "maximum_interval")
+    return kind(**{n: _read(timedelta, each) if n in times else each for n, each in value.items()})
 
 
 def _unbounded(options: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from agboss_temporal.call import settle
+from agboss_temporal.call import settle, settled
 from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.order import reverse_completion
 from agboss_temporal.core.plan import Planned, Unwind
@@ -18,6 +18,7 @@ from agboss_temporal.core.scope import Scope
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS, CompensationFailedError
 from agboss_temporal.execution import execute, show
 from agboss_temporal.run import Run
+from agboss_temporal.turns import Turn
 from agboss_temporal.undo import Why
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ def probe_eviction() -> None:
     workflow.random()
 
 
-async def unwind(
+def unwind(
     run: Run,
     why: Why,
     scope: Scope,
@@ -60,8 +61,11 @@ async def unwind(
     only: str | None = None,
     select: Callable[[Entry], bool] | None = None,
     ending: bool = False,
-) -> Unwind:
+) -> Coroutine[Any, Any, Unwind]:
     """Undo what is open in a scope.
+
+    It is announced by the call itself, not when it is first awaited: a run that ends in the same
+    turn of the loop waits for it.
 
     First every named call still running there is asked to cancel and settles; named calls that
     are started there meanwhile are refused.
@@ -79,18 +83,33 @@ async def unwind(
         The unwind, ended. It is not listed in the run if there was nothing to undo.
     """
     probe_eviction()
-    async with run.alone(scope.unit):
-        if run.closing and not ending:
-            raise ApplicationError(
-                "there is nothing to compensate any more: the run is ending",
-                type=UNWIND_IN_PROGRESS,
-                non_retryable=True,
-            )
-        record = Unwind(why.trigger, why.cause, label, started_at=run.now())
+    if run.closing and not ending:
+        raise ApplicationError(
+            "there is nothing to compensate any more: the run is ending",
+            type=UNWIND_IN_PROGRESS,
+            non_retryable=True,
+        )
+    record = Unwind(why.trigger, why.cause, label)
+    return _unwind(run, why, scope, record, run.turns.announce(scope.unit), only, select)
+
+
+async def _unwind(
+    run: Run,
+    why: Why,
+    scope: Scope,
+    record: Unwind,
+    turn: Turn,
+    only: str | None,
+    select: Callable[[Entry], bool] | None,
+) -> Unwind:
+    async with run.turns.alone(turn):
+        record.started_at = run.now()
         run.unwinds.begin(record)
         run.close_scope(scope)
         try:
             await settle(run.calls_within(scope, only))
+            while deciding := run.calls_about(scope):
+                await settled(deciding)
             run.unwinds.plan(record, _plan(run, scope, only, select))
             if record.plan:
                 await execute(run, record, why)
@@ -118,9 +137,9 @@ async def compensate_now(run: Run, only: str | None) -> CompensationReport:
 
 def needed(run: Run, scope: Scope) -> bool:
     """Tell whether an unwind would have anything to settle or to undo."""
-    return bool(run.calls_within(scope)) or not all(
-        e.contract.irreversible for e in run.ledger.to_undo(scope)
-    )
+    if run.calls_within(scope) or run.calls_about(scope):
+        return True
+    return not all(e.contract.irreversible for e in run.ledger.to_undo(scope))
 
 
 def _plan(

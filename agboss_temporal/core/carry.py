@@ -1,11 +1,12 @@
-"""What a run that continues as new hands to the next one: its open entries, compressed."""
+"""Entries on their way from one run to another, and the record that continues a run as new."""
 
 from __future__ import annotations
 
 import base64
 import json
 import zlib
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +30,9 @@ class Carried:
         doubt: Why its outcome is unknown.
         task_queue: The queue on which it was scheduled.
         priority: The priority with which it was scheduled.
+        after: How many of those carried with it had settled when it was started; ``None`` for all
+            before it, as in sequential code.
+        undo_options: Options of the contract in JSON form, where the next worker is not to decide.
     """
 
     key: str
@@ -38,9 +42,27 @@ class Carried:
     doubt: str | None = None
     task_queue: str | None = None
     priority: tuple[Any, ...] | None = None
+    after: int | None = None
+    undo_options: Mapping[str, Any] | None = None
 
 
-def carried(entry: Entry, queue: str, priority: tuple[Any, ...] | None) -> Carried:
+def overlaps(settled: Sequence[Entry]) -> list[int | None]:
+    """Say of each entry how many of these had settled when it was started.
+
+    Args:
+        settled: Entries in the order in which they settled.
+
+    Returns:
+        A number for each; ``None`` where it is all before it.
+    """
+    sequences = [entry.sequence for entry in settled]
+    starts = [bisect_right(sequences, entry.after) for entry in settled]
+    return [None if start == place else start for place, start in enumerate(starts)]
+
+
+def carried(
+    entry: Entry, queue: str, priority: tuple[Any, ...] | None, after: int | None = None
+) -> Carried:
     """Take an entry along; one without a queue of its own keeps the queue of its run."""
     return Carried(
         key=entry.key,
@@ -50,12 +72,13 @@ def carried(entry: Entry, queue: str, priority: tuple[Any, ...] | None) -> Carri
         doubt=entry.doubt,
         task_queue=entry.task_queue or queue,
         priority=priority,
+        after=after,
     )
 
 
 def encode(entries: Sequence[Carried], run_id: str) -> bytes:
     """Write entries, in their order, for the run that follows ``run_id``."""
-    rows = json.dumps([_row(entry) for entry in entries], separators=(",", ":")).encode()
+    rows = json.dumps([row_of(entry) for entry in entries], separators=(",", ":")).encode()
     record = {"v": 1, "run": run_id, "n": len(entries), "z": _text(zlib.compress(rows, 9))}
     return json.dumps(record, separators=(",", ":")).encode()
 
@@ -78,7 +101,7 @@ def decode(data: bytes) -> list[Carried]:
     record = _record(data)
     try:
         rows = json.loads(zlib.decompress(base64.b64decode(record["z"])))
-        return [_carried(row) for row in rows]
+        return [from_row(row) for row in rows]
     except (KeyError, TypeError, ValueError, zlib.error) as err:
         raise RecordError("the carried ledger in the memo is damaged") from err
 
@@ -93,7 +116,8 @@ def _record(data: bytes) -> dict[str, Any]:
     return record
 
 
-def _row(entry: Carried) -> dict[str, Any]:
+def row_of(entry: Carried) -> dict[str, Any]:
+    """Write an entry as JSON; a field that is absent has its default."""
     contract = entry.contract
     fields: dict[str, Any] = {
         "k": entry.key,
@@ -109,11 +133,14 @@ def _row(entry: Carried) -> dict[str, Any]:
         "w": entry.doubt,
         "q": entry.task_queue,
         "p": entry.priority,
+        "s": entry.after,
+        "o": entry.undo_options or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _carried(row: dict[str, Any]) -> Carried:
+def from_row(row: Mapping[str, Any]) -> Carried:
+    """Read an entry; fields that this version does not know are passed over."""
     contract = Contract(
         action=row["a"],
         kind=row.get("t", "activity"),
@@ -131,6 +158,8 @@ def _carried(row: dict[str, Any]) -> Carried:
         doubt=row.get("w"),
         task_queue=row.get("q"),
         priority=tuple(row["p"]) if "p" in row else None,
+        after=row.get("s"),
+        undo_options=row.get("o"),
     )
 
 

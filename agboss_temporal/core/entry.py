@@ -89,6 +89,8 @@ class Entry:
         ordinal: Its place among all calls that the run started.
         unit: The unit that it belongs to: at first the one in which it was started.
         told: That unit as far as the records of later calls have said so.
+        told_from: The same, before it was told the last time.
+        told_at: How long the history was then.
         state: Where it stands; changed only by `Ledger.move`.
         after: How many entries had settled when it was started.
         sequence: Place in the order in which entries settle, from 1; 0 before it settled.
@@ -106,6 +108,8 @@ class Entry:
     ordinal: int
     unit: UnitPath = ()
     told: UnitPath = field(init=False)
+    told_from: UnitPath = field(init=False)
+    told_at: int = field(default=0, init=False)
     state: State = State.RUNNING
     after: int = 0
     sequence: int = 0
@@ -118,7 +122,7 @@ class Entry:
     priority: Any = None
 
     def __post_init__(self) -> None:
-        self.told = self.unit
+        self.told = self.told_from = self.unit
 
     @property
     def outcome(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,9 @@ from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related
 MAX_IN_DOUBT: Final = 100
 """How many calls in doubt a run lists; older ones are only counted, so that a run that lives for
 years does not grow."""
+
+NOT_SENT: Final = -1
+"""Stands for the workflow task in which the end of a unit was told in vain."""
 
 MAX_CLOSED: Final = 1000
 """How many closed entries are remembered, so that a repeat of their undo is known as one."""
@@ -138,14 +141,33 @@ class Ledger:
             if entry.unit == unit:
                 entry.unit = to
 
-    def tell(self) -> list[UnitPath]:
-        """List the units whose end the next committer's record has to tell, for entries' sake."""
+    def tell(self, at: int) -> list[UnitPath]:
+        """List the units whose end the next committer's record has to tell, for entries' sake.
+
+        What was told in the same workflow task is told again: the call that told it may be
+        cancelled before it is sent.
+
+        Args:
+            at: Length of the history, which tells workflow tasks apart.
+        """
         ended: set[UnitPath] = set()
         for entry in self._pending.values():
-            if entry.told != entry.unit and entry.contract.committer is not None:
-                ended.update(ended_between(entry.told, entry.unit))
-                entry.told = entry.unit
+            if entry.contract.committer is None:
+                continue
+            if entry.told != entry.unit:
+                if entry.told_at != at:
+                    entry.told_from = entry.told
+                entry.told, entry.told_at = entry.unit, at
+            if entry.told_at in (at, NOT_SENT):
+                ended.update(ended_between(entry.told_from, entry.told))
+                entry.told_at = at
         return sorted(ended)
+
+    def not_sent(self, ended: Iterable[UnitPath]) -> None:
+        """Have the end of units told again: the call whose record told it was never sent."""
+        for entry in self._pending.values():
+            if any(path in ended for path in ended_between(entry.told_from, entry.told)):
+                entry.told_at = NOT_SENT
 
     def seal_unit(self, unit: UnitPath, *, keep_uncommitted: bool = False) -> list[Entry]:
         """Seal what is open in a unit that ends.

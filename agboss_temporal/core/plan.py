@@ -61,6 +61,8 @@ class Unwind:
         started_at: When it began, in workflow time.
         ended_at: When its last verdict was known, in workflow time.
         plan: What it undoes, in its order.
+        announced: Whether history knows what started it.
+        origin: Id of the workflow whose history holds the entries, if that is another one.
     """
 
     trigger: str
@@ -70,6 +72,8 @@ class Unwind:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     plan: list[Planned] = dataclasses.field(default_factory=list)
+    origin: str | None = None
+    announced: bool = False
 
     @property
     def left_behind(self) -> bool:
@@ -142,6 +146,10 @@ class UnwindLog:
         self._planned += 1
         unwind.ordinal = self._planned
         unwind.plan = plan
+
+    def adopt(self, unwind: Unwind) -> None:
+        """List an unwind that another run has planned and numbered."""
+        self._unwinds.append(unwind)
 
     def end(self, unwind: Unwind, at: datetime) -> None:
         """Note that an unwind has ended; only the newest are kept in full."""

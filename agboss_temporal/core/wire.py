@@ -22,6 +22,10 @@ written for every named call.
 ``w``   ordinal of the unwind, from 1
 ``t``   trigger of the unwind, on its first undo
 ``e``   type of the error that started it, on its first undo
+``d``   the call is a child that takes over a part of the
+        unwind: its number in the run, from 1
+``o``   on an undo that another workflow runs: id of the
+        workflow whose history holds the entry
 ``A…Z`` options of the contract that are not default
 ======  ===========================================================
 """
@@ -73,6 +77,8 @@ class CallRecord:
         unwind: Ordinal of the unwind that an undo belongs to.
         trigger: What started that unwind.
         cause: Type of the error that started it.
+        hands_over: Number of the child that takes over a part of the unwind.
+        origin: Id of the workflow whose history holds the entry, if that is another one.
     """
 
     action_key: str | None = None
@@ -89,6 +95,8 @@ class CallRecord:
     unwind: int | None = None
     trigger: str | None = None
     cause: str | None = None
+    hands_over: int | None = None
+    origin: str | None = None
 
     @property
     def role(self) -> Role:
@@ -119,6 +127,8 @@ def encode(record: CallRecord) -> bytes:
         "w": record.unwind,
         "t": record.trigger,
         "e": record.cause,
+        "d": record.hands_over,
+        "o": record.origin,
     }
     return _written(fields).encode()
 
@@ -175,7 +185,7 @@ def decode(data: bytes) -> CallRecord:
         record = _record(fields)
     except TypeError as err:
         raise RecordError(f"the compensation header has a field of another type: {err}") from err
-    if not record.key:
+    if not record.key and record.hands_over is None:
         raise RecordError("the compensation header names no key")
     return record
 
@@ -197,6 +207,8 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         unwind=_number(fields.get("w")),
         trigger=_text(fields.get("t")),
         cause=_text(fields.get("e")),
+        hands_over=_number(fields.get("d")),
+        origin=_text(fields.get("o")),
     )
 
 

@@ -78,7 +78,7 @@ def _identity(payload: Any) -> idempotency.ActivityIdentity:
     info = activity.info()
     return idempotency.ActivityIdentity(
         namespace=info.namespace or "",
-        workflow_id=info.workflow_id or "",
+        workflow_id=record.origin or info.workflow_id or "",
         key=record.key,
         role=record.role,
         undoes_nothing=record.undoes == "",

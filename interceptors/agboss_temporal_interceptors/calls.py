@@ -20,6 +20,7 @@ from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Run
+from agboss_temporal.undo_context import wire_size
 from agboss_temporal_interceptors import arguments, headers, outcomes
 from agboss_temporal_interceptors.cancelling import Canceller
 from agboss_temporal_interceptors.capture import Capture
@@ -83,6 +84,11 @@ class Recorder:
     ) -> Any:
         """Start a child workflow; record it if a contract names it or it is compensated."""
         run = self._run
+        handed = run.handing_over.pop(input.id, None)
+        if handed is not None:
+            record = self._records.of_hand_over(*handed)
+            input.headers = headers.with_record(input.headers, record)
+            return await proceed(input)
         key, ordinal = run.next_key()
         call = self._named(_KIND_WORKFLOW, input.workflow, key, ordinal, input.args)
         known = input.workflow in self._compensated_children
@@ -135,8 +141,9 @@ class Recorder:
         self._refuse_while_unwinding(name, unit)
         run.named_calls += 1
         call = Call(key, ordinal, unit, contract=contract, commits=commits)
-        call.ended = run.ledger.tell() if commits else ()
-        call.update = run.untold_updates.pop(unit[:1], None) if unit else None
+        sent_at = _compat.history_length(run.loop)
+        call.ended = run.ledger.tell(sent_at) if commits else ()
+        call.update = run.update_to_tell(unit, sent_at) if unit else None
         if is_action and contract is not None:
             call.entry = Entry(key=key, contract=contract, ordinal=ordinal, unit=unit)
             run.ledger.begin(call.entry)
@@ -188,15 +195,19 @@ class Recorder:
         def succeeded(value: Any) -> BaseException | None:
             if call.entry is not None:
                 call.entry.value = value
+                _warn_of_size(run, call)
             run.completed(call)
             return CancelledError("Cancelled") if call.withdrawn else None
 
         def failed(error: BaseException) -> None:
+            never_sent = not started and _compat.history_length(loop) == sent_at
+            if never_sent:
+                run.not_sent(call)
             doubt = outcomes.doubt(
                 error,
                 call.contract,
                 abandoned=abandon,
-                never_sent=not started and _compat.history_length(loop) == sent_at,
+                never_sent=never_sent,
                 single_attempt=single_attempt,
             )
             run.failed(call, doubt)
@@ -210,6 +221,25 @@ class Recorder:
         """Account for a child whose start was refused, or was pending when a cancel came."""
         pending = isinstance(error, asyncio.CancelledError)
         self._run.failed(call, "cancelled" if pending else None)
+
+
+def _warn_of_size(run: Run, call: Call) -> None:
+    """Warn if the undo of a completed action could not be sent what it is to be given."""
+    entry = call.entry
+    if entry is None or entry.contract.undo_input != "context":
+        return
+    size = wire_size(entry.args, call.raw)
+    if size > run.payload_limit:
+        # The logger needs the workflow's loop, and that runs only after the events are applied.
+        run.loop.call_soon(
+            workflow.logger.warning,
+            "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
+            "not be undone. Pass large data by reference, or declare another undo_input",
+            entry.contract.undo,
+            entry.contract.action,
+            size,
+            run.payload_limit,
+        )
 
 
 def _describe(entry: Entry, input: StartActivityInput) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from agboss_temporal import _compat
 from agboss_temporal.call import Call, Cancelling
-
-RESTLESS_TURNS: Final = 1000
-"""How many turns of the loop without a pause tell that somebody waits for a cancel to be obeyed."""
+from agboss_temporal.run import RESTLESS_TURNS
 
 
 class Canceller:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
@@ -12,6 +13,8 @@ from temporalio.exceptions import is_cancelled_exception
 from agboss_temporal.exceptions import JoinFailedError, LimitExceededError
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,17 @@ def unjoined(error: BaseException) -> BaseException:
     while isinstance(error, JoinFailedError) and error.__cause__ is not None:
         error = error.__cause__
     return error
+
+
+async def without_joins(body: Coroutine[Any, Any, T]) -> T:
+    """Await code that opted out, so that a bug in a branch of a join still is one to Temporal."""
+    try:
+        return await body
+    except JoinFailedError as err:
+        bug = unjoined(err)
+        if _closes(bug):
+            raise
+        raise bug from bug.__cause__
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
-from temporalio.common import Priority, RawValue
+from temporalio.common import RawValue
 from temporalio.worker import ContinueAsNewInput
 
 from agboss_temporal.call import Call, settle
+from agboss_temporal.carrying import packed, unpack
 from agboss_temporal.core import carry
 from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.scope import Scope
@@ -22,11 +23,16 @@ MAX_CARRIED_BYTES: Final = 40 * 1024
 
 
 async def settle_closed(run: Run) -> None:
-    """Settle the named calls that still run; further ones are refused from now on."""
+    """Settle the named calls that still run, and let handlers that fail by it undo what they did.
+
+    Further named calls are refused from now on.
+    """
     run.closing = True
     run.close_scope(Scope())
-    async with run.alone(()):
+    async with run.turns.alone(run.turns.announce(())):
         await settle(named_calls(run), withdraw=False)
+    await run.rest()
+    await run.turns.idle()
 
 
 def named_calls(run: Run) -> list[Call]:
@@ -78,37 +84,15 @@ def adopt(run: Run, info: workflow.Info) -> None:
         return
     if carry.written_by(payload.data) != info.continued_run_id:
         return
-    carried = carry.decode(payload.data)
-    # Ordinals below those of this run's own calls: what was carried was started before.
-    for number, each in enumerate(carried, -len(carried)):
-        contract = run.contracts.get(each.contract.kind, each.contract.action) or each.contract
-        entry = Entry(key=each.key, contract=contract, ordinal=number)
-        entry.task_queue = each.task_queue
-        entry.args = tuple(Payload.FromString(arg) for arg in each.args)
-        entry.priority = None if each.priority is None else Priority(*each.priority)
-        run.ledger.begin(entry)
-        run.named_calls += 1
-        if each.doubt is not None:
-            run.ledger.doubt(entry, each.doubt)
-        else:
-            raw = None if each.raw is None else Payload.FromString(each.raw)
-            run.ledger.complete(entry, raw)
+    unpack(run, carry.decode(payload.data))
 
 
 def _record(entries: list[Entry]) -> Payload:
-    info = workflow.info()
-    in_order = sorted(entries, key=lambda e: e.sequence)
-    rows = [carry.carried(e, info.task_queue, _priority(e.priority)) for e in in_order]
-    data = carry.encode(rows, info.run_id)
+    rows = packed(sorted(entries, key=lambda e: e.sequence))
+    data = carry.encode(rows, workflow.info().run_id)
     if len(data) > MAX_CARRIED_BYTES:
         raise ConfigurationError(
             f"continuing as new would carry {len(rows)} open actions in {len(data)} bytes of memo; "
             f"the limit is {MAX_CARRIED_BYTES}. Commit or compensate() some before"
         )
     return Payload(metadata={"encoding": b"json/plain"}, data=data)
-
-
-def _priority(priority: Priority | None) -> tuple[Any, ...] | None:
-    if priority is None:
-        return None
-    return (priority.priority_key, priority.fairness_key, priority.fairness_weight)

@@ -97,19 +97,19 @@ class Endings:
         """Account for a signal handler that fails while the run ends or continues already."""
         if not isinstance(error, asyncio.CancelledError):
             self._run.also_failed.append(error_type(error))
-        if not self._run.leaving and self._run.marked:
-            await self._handlers.undo(unit, error)
+        await self._handlers.undo(unit, error)
 
     async def _settle_to_continue(self) -> None:
         """Let what still runs settle before the run continues as new.
 
-        A handler that fails because its call was asked to cancel does not change that. A cancel
-        that comes meanwhile is not lost: the run is cancelled and unwinds instead.
+        A handler that fails because its call was asked to cancel does not change that; what it did
+        is undone, as its caller hears of a failure. A cancel that comes meanwhile is not lost: the
+        run is cancelled and unwinds instead.
         """
         run = self._run
         run.leaving = True
         runs_on = bool(named_calls(run)) and workflow.patched(CONTINUE_PATCH)
-        if runs_on or run.unwinding():
+        if runs_on or run.turns:
             _, cancelled = await protected(settle_closed(run))
             if cancelled:
                 run.leaving = False
@@ -170,8 +170,8 @@ class Endings:
         """Let an unwind that is at work end, and let no named call start before the run closes."""
         self._run.closing = True
         self._run.close_scope(Scope())
-        if self._run.unwinding():
-            await protected(self._run.idle())
+        if self._run.turns:
+            await protected(self._run.turns.idle())
 
     async def _returned(self, result: Any) -> Any:
         run = self._run

@@ -47,16 +47,19 @@ class Handlers:
         finally:
             units.leave(token)
             run.hand_over(unit)
-            run.untold_updates.pop(unit.path, None)
+            run.updates.pop(unit.path, None)
             del run.handlers[unit.path], self._at_work[unit.path]
 
     async def of_update(self, id: str, name: str, body: Coroutine[Any, Any, Any]) -> Any:
         """Await an update handler: what it did is undone, or its caller is told that it is done."""
         run = self._run
         with self.unit("update", name) as unit:
-            run.untold_updates[unit.path] = wire.update_digest(id)
+            run.updates[unit.path] = wire.update_digest(id), None
             try:
                 result = await body
+                if run.ledger.to_undo(Scope(unit.path)):
+                    # What cannot be sent fails the update after this.
+                    workflow.payload_converter().to_payloads([result])
             except (Exception, asyncio.CancelledError) as err:
                 probe_eviction()
                 final = await self._failed(unit, err)
@@ -96,8 +99,6 @@ class Handlers:
         ending = classify(error, self._run)
         if ending is None:
             return unjoined(error)
-        if self._run.leaving:
-            return ending.error
         record = await self.undo(unit, ending.error)
         if record is not None and record.left_behind:
             final = CompensationFailedError(self._run.report())

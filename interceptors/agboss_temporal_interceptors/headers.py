@@ -29,8 +29,28 @@ class Records:
         return self._template(call.entry.contract).fill(call.key, call.started_in)
 
     def of_undo(self, entry: Entry, unwind: Unwind) -> bytes:
-        """Write what an undo of an unwind is."""
-        return wire.encode(record_of_undo(entry, unwind))
+        """Write what an undo of an unwind is; the first one says what started the unwind."""
+        first, unwind.announced = not unwind.announced, True
+        return wire.encode(
+            wire.CallRecord(
+                undoes=entry.key,
+                unwind=unwind.ordinal,
+                trigger=unwind.trigger if first else None,
+                cause=unwind.cause if first else None,
+                origin=unwind.origin,
+            )
+        )
+
+    def of_hand_over(self, number: int, unwind: Unwind) -> bytes:
+        """Write what a child is that takes over a part of an unwind."""
+        return wire.encode(
+            wire.CallRecord(
+                hands_over=number,
+                unwind=unwind.ordinal,
+                trigger=unwind.trigger,
+                cause=unwind.cause,
+            )
+        )
 
     def _template(self, contract: Contract) -> wire.ActionTemplate:
         name = (contract.kind, contract.action)
@@ -57,17 +77,6 @@ def record_of(call: Call) -> wire.CallRecord:
         ended=tuple(call.ended),
         update=call.update,
         options=wire.options_of(contract) if contract is not None else {},
-    )
-
-
-def record_of_undo(entry: Entry, unwind: Unwind) -> wire.CallRecord:
-    """Say in a record what an undo of an unwind is; the first also says what started it."""
-    first = entry is unwind.plan[0].entry
-    return wire.CallRecord(
-        undoes=entry.key,
-        unwind=unwind.ordinal,
-        trigger=unwind.trigger if first else None,
-        cause=unwind.cause if first else None,
     )
 
 

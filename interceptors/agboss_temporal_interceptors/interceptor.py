@@ -11,6 +11,7 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
+from agboss_temporal.core.budget import HistoryBudget
 from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
@@ -31,6 +32,9 @@ class CompensationInterceptor(Interceptor):
             retryable error.
         compensated_children: Names of the workflow types that unwind themselves.
         payload_limit: Size in bytes above which an undo's context is not sent.
+
+    Attributes:
+        budget: How much of a run's history an unwind may use.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class CompensationInterceptor(Interceptor):
         self._unrecorded: Literal["log", "fail"] = unrecorded
         self._compensated_children = compensated_children
         self._payload_limit = payload_limit
+        self.budget = HistoryBudget()
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Put the activity side in front of the next interceptor, once."""
@@ -69,7 +74,12 @@ class CompensationInterceptor(Interceptor):
 
         class Inbound(CompensationWorkflowInbound):
             def __init__(self, next: WorkflowInboundInterceptor) -> None:
-                run = Run(settings._contracts, settings._policy, settings._payload_limit)
+                run = Run(
+                    settings._contracts,
+                    settings._policy,
+                    settings._payload_limit,
+                    settings.budget,
+                )
                 super().__init__(next, run, records, settings._compensated_children)
 
         return Inbound

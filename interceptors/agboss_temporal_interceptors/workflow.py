@@ -20,6 +20,7 @@ from temporalio.worker import (
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.run import Run
 from agboss_temporal_interceptors.calls import Recorder
+from agboss_temporal_interceptors.classify import without_joins
 from agboss_temporal_interceptors.continuing import adopt
 from agboss_temporal_interceptors.endings import Endings
 from agboss_temporal_interceptors.handlers import Handlers
@@ -60,21 +61,21 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
         """Run the workflow; unwind it if it ends in a way that calls for it."""
         self._run.enter()
         if self._run.policy is None:
-            return await self.next.execute_workflow(input)
+            return await without_joins(self.next.execute_workflow(input))
         return await self._endings.of_run(self.next.execute_workflow(input))
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
         """Run a signal handler; its failure ends the run, so it unwinds the run first."""
         self._run.enter()
         if self._run.policy is None:
-            return await self.next.handle_signal(input)
+            return await without_joins(self.next.handle_signal(input))
         return await self._endings.of_signal(input.signal, self.next.handle_signal(input))
 
     async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
         """Run an update handler; its failure undoes what it did."""
         self._run.enter()
         if self._run.policy is None:
-            return await self.next.handle_update_handler(input)
+            return await without_joins(self.next.handle_update_handler(input))
         body = self.next.handle_update_handler(input)
         return await self._handlers.of_update(input.id, input.update, body)
 

@@ -53,10 +53,9 @@ async def main() -> None:
     async with await WorkflowEnvironment.start_local(
         dev_server_existing_path=binary("temporal"), dev_server_log_level="error"
     ) as env:
-        harness = Harness(env.client)
         for scenario in SCENARIOS:
             if not (HISTORIES / f"{scenario.name}.json").exists():
-                await record(harness, scenario)
+                await record(Harness(env.client, plugin=scenario.plugin()), scenario)
     gc.collect()
 
 

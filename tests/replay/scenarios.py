@@ -7,19 +7,30 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateStage
+from temporalio.common import RawValue
 
+from agboss_temporal import CompensationPlugin
+from agboss_temporal.core import recovery
+from agboss_temporal.core.budget import HistoryBudget
+from agboss_temporal.core.carry import Carried
+from agboss_temporal.core.contract import Contract
+from agboss_temporal.recovery_workflow import RecoveryWorkflow
 from tests.integration import (
+    causal_flows,
     child_flows,
     endings_flows,
     explicit_flows,
     handler_flows,
     join_flows,
+    limit_flows,
     race_flows,
     unit_flows,
 )
 from tests.support.acts import WORLD
 from tests.support.harness import Handle, until_did, until_event, until_observed
+from tests.support.limits import Budgeted
 
 Meanwhile = Callable[[Handle], Awaitable[None]]
 
@@ -32,6 +43,7 @@ class Scenario:
     workflows: Sequence[type]
     args: Sequence[Any] = ()
     meanwhile: Meanwhile | None = None
+    plugin: Callable[[], CompensationPlugin] = CompensationPlugin
 
 
 async def cancel_in_timer(handle: Handle) -> None:
@@ -76,6 +88,32 @@ async def break_by_signal_handler(handle: Handle) -> None:
     await handle.signal("breaks", "x")
 
 
+def without_room() -> CompensationPlugin:
+    return Budgeted(HistoryBudget(events=1, per_child=2))
+
+
+def recovery_plan() -> RawValue:
+    """The plan of a run that charged "a" and "b" and is gone."""
+    charge = Contract("charge", undo="refund")
+    receipts = [
+        Payload(metadata={"encoding": b"json/plain"}, data=b'{"item":"%b","amount":1.0}' % item)
+        for item in (b"a", b"b")
+    ]
+    plan = recovery.RecoveryPlan(
+        workflow_id="gone",
+        run_id="its-run",
+        entries=[
+            Carried(f"5eed-{n}", charge, receipt.SerializeToString())
+            for n, receipt in enumerate(receipts, 1)
+        ],
+        order=[1, 0],
+        unwind=1,
+        trigger="operator-request",
+    )
+    data = recovery.encode_plan(plan)
+    return RawValue(Payload(metadata={"encoding": b"binary/plain"}, data=data))
+
+
 FAMILY = [child_flows.Parent, child_flows.BookTrip, child_flows.Known]
 
 SCENARIOS = [
@@ -102,4 +140,10 @@ SCENARIOS = [
     Scenario("failing-signal", [handler_flows.Handled], ["main"], break_by_signal_handler),
     Scenario("finished-child", FAMILY, ["undoes_finished_child"]),
     Scenario("running-child", FAMILY, ["child_runs"], cancel_child),
+    Scenario("causal", [causal_flows.Causal], [[["a"], ["b", "broken", "c"], ["d"]]]),
+    Scenario("causal-narrow", [causal_flows.Narrow], [[["a", "b", "c", "d", "e"], ["f"]]]),
+    Scenario(
+        "delegated", [limit_flows.Many], [["a", "broken", "c", "d", "e"]], plugin=without_room
+    ),
+    Scenario("recovery", [RecoveryWorkflow], [recovery_plan()]),
 ]

@@ -8,7 +8,6 @@ import pytest
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
-from agboss_temporal import CompensationPlugin
 from tests.replay.scenarios import SCENARIOS, Scenario
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -17,7 +16,7 @@ HISTORIES = Path(__file__).parent / "histories"
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 async def test_e5_a_recorded_history_replays(scenario: Scenario) -> None:
     text = (HISTORIES / f"{scenario.name}.json").read_text()
-    replayer = Replayer(workflows=scenario.workflows, plugins=[CompensationPlugin()])
+    replayer = Replayer(workflows=scenario.workflows, plugins=[scenario.plugin()])
     await replayer.replay_workflow(WorkflowHistory.from_json(scenario.name, text))
 
 

@@ -117,6 +117,14 @@ _planned_undos = st.builds(
     unwind=st.integers(1, 30),
     trigger=st.none() | st.sampled_from(TRIGGERS),
     cause=_causes,
+    origin=st.none() | names,
+)
+_handed_over = st.builds(
+    CallRecord,
+    hands_over=st.integers(1, 30),
+    unwind=st.integers(1, 30),
+    trigger=st.sampled_from(TRIGGERS),
+    cause=_causes,
 )
 _explicit_undos = st.builds(CallRecord, undoes=keys, explicit=st.just(True), unit=units)
 _lost_undos = st.builds(
@@ -127,7 +135,13 @@ _committing_undos = st.builds(
 )
 
 records = st.one_of(
-    _forward, _committers, _planned_undos, _explicit_undos, _lost_undos, _committing_undos
+    _forward,
+    _committers,
+    _planned_undos,
+    _handed_over,
+    _explicit_undos,
+    _lost_undos,
+    _committing_undos,
 )
 
 

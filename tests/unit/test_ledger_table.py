@@ -219,16 +219,28 @@ def test_a_unit_that_ends_hands_over_and_the_next_committer_tells() -> None:
     assert ledger.to_undo(Scope((1,))) == []
     # A committer whose record was written before says nothing of the units that ended.
     assert ledger.seal("ship", (3,)) == []
-    assert ledger.tell() == [(1,), (1, 2)]
-    assert ledger.tell() == []
+    assert ledger.tell(5) == [(1,), (1, 2)]
+    assert ledger.tell(8) == []
     assert ledger.seal("ship", (3,)) == [inner]
+
+
+def test_the_end_of_a_unit_is_told_again_until_it_is_sure_to_be_sent() -> None:
+    ledger = Ledger()
+    complete(ledger, Entry("k-1", CONTRACT, 1, unit=(1, 2)))
+    ledger.hand_over((1, 2), (1,))
+    assert ledger.tell(5) == ledger.tell(5) == [(1, 2)]
+    ledger.hand_over((1,), ())
+    assert ledger.tell(5) == [(1,), (1, 2)]
+    ledger.not_sent([(1,)])
+    assert ledger.tell(9) == [(1,), (1, 2)]
+    assert ledger.tell(12) == []
 
 
 def test_only_an_entry_that_waits_for_a_committer_is_told_of() -> None:
     ledger = Ledger()
     complete(ledger, Entry("k-1", Contract("reserve", undo="release"), 1, unit=(1,)))
     ledger.hand_over((1,), ())
-    assert ledger.tell() == []
+    assert ledger.tell(5) == []
 
 
 def test_a_unit_is_sealed_by_itself() -> None:

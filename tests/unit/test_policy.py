@@ -62,7 +62,6 @@ def test_what_is_wrong_is_refused_by_name(fields: dict[str, Any], says: str) -> 
 
 
 NOT_YET = [
-    ("order", "causal"),
     ("on_exhausted", "hold"),
     ("on_parent_cancel", "pause"),
     ("on_parent_cancel", "manual"),
@@ -100,9 +99,9 @@ def test_several_faults_are_named_at_once() -> None:
 
 def test_what_is_not_honoured_is_named_beside_other_faults() -> None:
     with pytest.raises(ValidationError) as refusal:
-        CompensationPolicy(order="causal", colour=1)  # type: ignore[call-arg]
+        CompensationPolicy(on_exhausted="hold", colour=1)  # type: ignore[call-arg]
     assert "colour" in str(refusal.value)
-    assert "order='causal'" in str(refusal.value)
+    assert "on_exhausted='hold'" in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,14 @@ from temporalio.workflow import VersioningIntent
 
 from agboss_temporal import CompensationPolicy
 from agboss_temporal.core.contract import UNDO_OPTION_NAMES
-from agboss_temporal.undo_options import DEFAULT_UNDO_OPTIONS, FrozenOptions, merged, wrong_values
+from agboss_temporal.undo_options import (
+    DEFAULT_UNDO_OPTIONS,
+    FrozenOptions,
+    from_json,
+    merged,
+    to_json,
+    wrong_values,
+)
 
 SECOND = timedelta(seconds=1)
 GOOD: dict[str, Any] = {
@@ -96,3 +104,33 @@ def test_a_policy_can_be_compared_copied_and_dumped() -> None:
     kept = CompensationPolicy(undo_options=given)
     given["task_queue"] = "elsewhere"
     assert kept == policy
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"task_queue": "undos", "heartbeat_timeout": timedelta(milliseconds=1500)},
+        {"schedule_to_close_timeout": None, "priority": None},
+        {"priority": Priority(priority_key=2, fairness_key="a", fairness_weight=1.5)},
+        {"versioning_intent": VersioningIntent.COMPATIBLE},
+        {
+            "retry_policy": RetryPolicy(
+                initial_interval=timedelta(seconds=3),
+                backoff_coefficient=1.5,
+                maximum_interval=timedelta(minutes=2),
+                maximum_attempts=7,
+                non_retryable_error_types=["Gone"],
+            )
+        },
+        {"retry_policy": RetryPolicy()},
+    ],
+    ids=repr,
+)
+def test_options_come_back_from_json_as_they_were(options: dict[str, Any]) -> None:
+    written = json.loads(json.dumps(to_json(options)))
+    assert from_json(written) == options
+
+
+def test_options_of_a_later_version_are_passed_over() -> None:
+    assert from_json({"task_queue": "undos", "colour": 1}) == {"task_queue": "undos"}

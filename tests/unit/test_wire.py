@@ -19,7 +19,7 @@ from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.core.wire import CallRecord
 from tests.unit.strategies import records
 
-KNOWN = set("vaszxnucpfhwte" + ascii_uppercase)
+KNOWN = set("vaszxnucpfhwtedo" + ascii_uppercase)
 
 
 @given(records)
@@ -54,6 +54,11 @@ def test_only_documented_fields_are_written_and_none_that_is_empty(record: CallR
             '{"z":"a-1","w":1,"t":"run-cancel","e":"Boom"}',
         ),
         (CallRecord(undoes="a-1", explicit=True), '{"x":"a-1"}'),
+        (CallRecord(undoes="a-1", unwind=1, origin="order-7"), '{"z":"a-1","w":1,"o":"order-7"}'),
+        (
+            CallRecord(hands_over=2, unwind=1, trigger="run-cancel"),
+            '{"w":1,"t":"run-cancel","d":2}',
+        ),
         (CallRecord(undoes="", explicit=True, own_key="a-3"), '{"x":"","n":"a-3"}'),
         (CallRecord(action_key="a-1", options={"I": "args"}), '{"a":"a-1","I":"args"}'),
     ],

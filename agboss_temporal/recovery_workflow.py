@@ -1,0 +1,92 @@
+"""The workflow that undoes entries of other runs; the plugin registers it."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+from temporalio.common import RawValue, VersioningBehavior
+
+from agboss_temporal.carrying import unpack
+from agboss_temporal.core import recovery
+from agboss_temporal.core.plan import Planned, Unwind
+from agboss_temporal.execution import Execution, show
+from agboss_temporal.hand_over import result_payload
+from agboss_temporal.policy import CompensationPolicy
+from agboss_temporal.run import Run
+from agboss_temporal.undo import Why
+from agboss_temporal.undo_context import UndoReason
+from agboss_temporal.undo_options import from_json
+from agboss_temporal.unwind import protected
+
+
+@workflow.defn(name=recovery.RECOVERY_TYPE)
+class RecoveryWorkflow:
+    """Executes a plan in the place of the run that made it, and says what became of each entry.
+
+    A cancel does not interrupt it.
+    """
+
+    @workflow.init
+    def __init__(self, plan: RawValue) -> None:
+        self._plan = recovery.decode_plan(plan.payload.data)
+        options = dict(self._plan.policy)
+        options["undo_options"] = from_json(options.get("undo_options", {}))
+        self._policy = CompensationPolicy(**options)
+
+    def __agboss_policy__(self, default: CompensationPolicy) -> CompensationPolicy:
+        """Return the policy of the run that made the plan, in place of this worker's own."""
+        return self._policy
+
+    @workflow.run
+    async def run(self, plan: RawValue) -> RawValue:
+        """Execute the plan.
+
+        Args:
+            plan: What `core.recovery.encode_plan` wrote.
+
+        Returns:
+            What `core.recovery.decode_result` reads.
+        """
+        run = Run.current()
+        record = self._record(run)
+        why = Why(record.trigger, told=_reason(self._plan))
+        run.unwinds.adopt(record)
+        execution = Execution(
+            run, record, why, self._policy, until=self._plan.until, hands_over=False
+        )
+        await protected(execution.run_plan())
+        run.unwinds.end(record, run.now())
+        show(run)
+        return result_payload(record)
+
+    def _record(self, run: Run) -> Unwind:
+        entries = unpack(run, self._plan.entries, binding=True)
+        return Unwind(
+            ordinal=self._plan.unwind,
+            trigger=self._plan.trigger,
+            cause=self._plan.cause,
+            started_at=run.now(),
+            plan=[Planned(entries[n], outcome=entries[n].outcome) for n in self._plan.order],
+            origin=self._plan.workflow_id,
+        )
+
+
+@workflow.defn(
+    name=recovery.RECOVERY_TYPE,
+    # What it does is in its plan, so that every version does the same; an old one may be gone.
+    versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
+)
+class VersionedRecoveryWorkflow(RecoveryWorkflow):
+    """The same for workers of a versioned deployment, which have to say what a new one means."""
+
+    @workflow.init
+    def __init__(self, plan: RawValue) -> None:
+        super().__init__(plan)
+
+    @workflow.run
+    async def run(self, plan: RawValue) -> RawValue:
+        """Execute the plan."""
+        return await super().run(plan)
+
+
+def _reason(plan: recovery.RecoveryPlan) -> UndoReason:
+    return UndoReason(plan.trigger, plan.cause, plan.message)
