@@ -142,9 +142,7 @@ ACTIONS: dict[str, Callable[..., Any]] = {
     "args": _action("args", compensate_with=undo_args, undo_input="args"),
     "context": _action("context", compensate_with=undo_context, undo_input="context"),
     "nothing": _action("nothing", compensate_with=undo_nothing),
-    "unknown": _action(
-        "unknown", compensate_with=undo_args, undo_input="args", on_unknown="undo"
-    ),
+    "unknown": _action("unknown", compensate_with=undo_args, undo_input="args", on_unknown="undo"),
     "unknown_context": _action(
         "unknown_context", compensate_with=undo_context, undo_input="context", on_unknown="undo"
     ),

@@ -69,7 +69,7 @@ class Drive:
         STAGES[self.stage.root] = self.stage
         workflow = ROOTS[self.program.policy]
         self.handle = await self.client.start_workflow(
-            workflow.run,  # type: ignore[attr-defined]
+            workflow.run,
             args=[dump(self.program)],
             id=self.stage.root,
             task_queue=self.queue,

@@ -11,7 +11,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from agboss_temporal import scopes, unwind
+from temporalio.exceptions import CancelledError
+
+from agboss_temporal import _compat, scopes, unwind
 from agboss_temporal.call import Call
 from agboss_temporal.core.entry import Entry
 from agboss_temporal.run import Run
@@ -25,7 +27,9 @@ def no_settle() -> Iterator[None]:
 
     def as_given(self: calls.Recorder, input: Any, proceed: Callable[[Any], Any]) -> Any:
         given = input.cancellation_type
-        return start(self, input, lambda i: proceed(dataclasses.replace(i, cancellation_type=given)))
+        return start(
+            self, input, lambda i: proceed(dataclasses.replace(i, cancellation_type=given))
+        )
 
     async def settled(waiting: Iterable[Call], *, withdraw: bool = True) -> None:
         for call in list(waiting):
@@ -50,7 +54,7 @@ def done_callback() -> Iterator[None]:
 
         def done(self, handle: Any) -> None:
             if handle.cancelled():
-                self.on_failure(calls.CancelledError("Cancelled"))
+                self.on_failure(CancelledError("Cancelled"))
             elif handle.exception() is not None:
                 self.on_failure(handle.exception())
             else:
@@ -59,7 +63,7 @@ def done_callback() -> Iterator[None]:
         def release(self) -> None:
             pass
 
-    with patch.object(calls._compat, "Observation", Callback):
+    with patch.object(_compat, "Observation", Callback):
         yield
 
 
@@ -104,4 +108,3 @@ FAULTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "unwind on eviction": unwind_on_eviction,
     "doubtful committer seals": doubtful_committer_seals,
 }
-

@@ -52,9 +52,7 @@ leaves: st.SearchStrategy[p.Node] = st.integers(0, 19).flatmap(
 calls: st.SearchStrategy[p.Node] = st.one_of(acts, acts, commits, st.builds(p.Note))
 
 
-def bodies(
-    node: st.SearchStrategy[p.Node], most: int = 3
-) -> st.SearchStrategy[tuple[p.Node, ...]]:
+def bodies(node: st.SearchStrategy[p.Node], most: int = 3) -> st.SearchStrategy[tuple[p.Node, ...]]:
     return st.lists(node, min_size=1, max_size=most).map(tuple)
 
 
@@ -74,13 +72,19 @@ def stories(node: st.SearchStrategy[p.Node]) -> st.SearchStrategy[tuple[p.Node, 
         )
     )
     overlapping = st.builds(
-        p.Fan, how=st.just("gather"), branches=st.lists(acts, min_size=2, max_size=3).map(
+        p.Fan,
+        how=st.just("gather"),
+        branches=st.lists(acts, min_size=2, max_size=3).map(
             lambda found: tuple((act,) for act in found)
-        )
+        ),
     ).map(lambda fan: (fan,))
-    ends = st.sampled_from(((p.Raise(),), (p.Raise(),), (p.Hang(),), ()))
+    ends: st.SearchStrategy[tuple[p.Node, ...]] = st.sampled_from(
+        ((p.Raise(),), (p.Raise(),), (p.Hang(),), ())
+    )
     middle = st.one_of(committed, overlapping, bodies(node, 2))
-    return st.tuples(bodies(node, 2), middle, ends).map(lambda parts: sum(parts, ()))
+    return st.tuples(bodies(node, 2), middle, ends).map(
+        lambda parts: parts[0] + parts[1] + parts[2]
+    )
 
 
 def children(node: st.SearchStrategy[p.Node]) -> st.SearchStrategy[p.Child]:
@@ -91,7 +95,7 @@ def children(node: st.SearchStrategy[p.Node]) -> st.SearchStrategy[p.Child]:
 
 
 def plain(depth: int) -> st.SearchStrategy[p.Node]:
-    """Nodes whose cancellation runs no code: what a TaskGroup, which cancels in any order, holds."""
+    """Nodes whose cancel runs no code: what a TaskGroup holds, which cancels in any order."""
     if depth == 0:
         return calls
     inner = plain(depth - 1)

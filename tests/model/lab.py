@@ -16,8 +16,8 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
 from agboss_temporal import CompensationPlugin
 from tests.model.acts import ACTIVITIES
 from tests.model.driver import Drive
-from tests.model.interpret import WORKFLOWS
 from tests.model.evictions import watched
+from tests.model.interpret import WORKFLOWS
 from tests.model.outcome import Outcome, difference
 from tests.model.program import Program, text
 from tests.model.reference import expected

@@ -1,9 +1,11 @@
 """Workflow programs as data: what they do, how the world answers, what arrives from outside.
 
 A program is pure: the interpreter workflow runs it, the reference computes from it alone what must
-come of it. Every node has a place, such as ``m.1a.0``: its index in its body, a letter for a branch,
-``@2`` for a turn of a loop. ``g1`` stands before the places of a run that was continued as new, a
-child's begin with ``/``. A place names one execution, so it is its label in the outside world.
+come of it. Every node has a place, such as ``m.1a.0``: its index in its body, a letter for a
+branch, ``x`` for what handles an error, ``@2`` for a turn of a loop. ``g1`` stands before the
+places of a run that was continued as new, ``h0`` before those of the first handler that is called,
+a child's own place and ``/`` before a child's. A place names one execution, so it is its label in
+the outside world.
 """
 
 from __future__ import annotations

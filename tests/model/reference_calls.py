@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Protocol
 
-from tests.model.reference_ledger import Call, Entry, Err, Ledger, Planned, Scope, Undetermined
+from tests.model.reference_ledger import (
+    Call,
+    Entry,
+    Err,
+    Ledger,
+    Scope,
+    Undetermined,
+)
 
 
 class World(Protocol):
@@ -36,12 +42,12 @@ class Calls:
         self.root = Scope()
         self.ledger = Ledger()
         self.flight: list[Call] = []
-        self.at_work: list[tuple[Scope, asyncio.Future[None]]] = []
         self.unwinding: list[Callable[[Scope], bool]] = []
         self.handlers: dict[Scope, asyncio.Task[None]] = {}
         self.ordinal = 0
         self.named_calls = 0
         self.closing = False
+        self.status = ""
         self.started_now = False
         self.edge = False
 
@@ -142,7 +148,7 @@ class Calls:
         if call.entry is not None:
             self.ledger.complete(call.entry)
         if call.commits is not None:
-            self.ledger.seal(call.commits, call.scope)
+            self.ledger.seal(call.commits, call.started)
         if call.reverts is not None and call.reverts.state == "undoing":
             call.reverts.state = "undone"
         call.done.set_result(None)
@@ -161,101 +167,6 @@ class Calls:
         call.error = error
         call.done.set_result(None)
 
-    # -- unwinding
-
-    async def unwind(
-        self,
-        scope: Scope,
-        trigger: str,
-        *,
-        only: str | None = None,
-        wanted: Callable[[Entry], bool] = lambda entry: True,
-        stop: bool = False,
-        ending: bool = False,
-    ) -> list[Planned]:
-        """Settle what runs in a unit, then undo what is open there; return the plan."""
-        covers = self.covers(scope, ending=ending)
-        async with self.alone(scope):
-            if self.closing and not ending:
-                raise Err("app/UnwindInProgress")
-            self.unwinding.append(covers)
-            settled = await self.settle(covers, only)
-            plan = self.ledger.plan(
-                lambda e: covers(e.scope) and wanted(e) and (only is None or e.kind == only)
-            )
-            self.ledger.planned += plan
-            self.edge |= settled and not plan
-            stopped = False
-            for planned in plan:
-                if planned.entry.kind == "final":
-                    planned.verdict = planned.entry.state = "irreversible"
-                elif stopped:
-                    planned.verdict = planned.entry.state = "not_run"
-                else:
-                    done = await self.undo(planned.entry, trigger)
-                    planned.verdict = planned.entry.state = "undone" if done else "failed"
-                    stopped = stop and not done
-            self.unwinding.remove(covers)
-        return plan
-
-    def covers(self, scope: Scope, *, ending: bool = False) -> Callable[[Scope], bool]:
-        """What an unwind of a unit covers: not the handlers at work inside, but at the end."""
-
-        def inside(other: Scope) -> bool:
-            if not other.inside(scope):
-                return False
-            apart = [h for h in self.handlers if not ending and not scope.inside(h)]
-            return not any(other.inside(handler) for handler in apart)
-
-        return inside
-
-    @asynccontextmanager
-    async def alone(self, scope: Scope) -> AsyncIterator[None]:
-        """One unwind at a time in a unit, in what is around it and in what is inside it."""
-        while rivals := [f for at, f in self.at_work if at.inside(scope) or scope.inside(at)]:
-            await asyncio.wait(rivals)
-        mine = (scope, asyncio.get_running_loop().create_future())
-        self.at_work.append(mine)
-        try:
-            yield
-        finally:
-            self.at_work.remove(mine)
-            mine[1].set_result(None)
-
-    def needed(self, covers: Callable[[Scope], bool]) -> bool:
-        """Whether there is anything to settle or to undo in a unit."""
-        running = any((c.named or c.child is not None) and covers(c.scope) for c in self.flight)
-        return running or bool(self.ledger.plan(lambda e: covers(e.scope)))
-
-    def leave(self, scope: Scope) -> None:
-        """A unit ends: what it holds belongs to the nearest one that is still open."""
-        scope.left = True
-        for each in (*self.ledger.entries, *self.flight):
-            if each.scope is scope:
-                each.scope = scope.standing
-
-    async def settle(
-        self,
-        covers: Callable[[Scope], bool],
-        only: str | None = None,
-        *,
-        withdraw: bool = True,
-        named: bool = False,
-    ) -> bool:
-        """Ask what runs to cancel, and wait until all of it has settled."""
-        calls = [
-            c
-            for c in self.flight
-            if (c.named or (c.child is not None and not named))
-            and covers(c.scope)
-            and (only is None or self._concerns(c, only))
-        ]
-        for call in calls:
-            self.ask(call, withdraw=withdraw)
-        for call in calls:
-            await asyncio.wait([call.done])
-        return bool(calls)
-
     def rest(self) -> None:
         """Nothing moves any more, for now.
 
@@ -268,22 +179,10 @@ class Calls:
         for call in self.flight:
             call.sent = True
 
-    def _concerns(self, call: Call, kind: str) -> bool:
-        entry = call.entry or call.reverts
-        return (entry is not None and entry.kind == kind) or call.commits == kind
-
-    async def undo(self, entry: Entry, trigger: str) -> bool:
-        """Run the undo of an entry; tell whether it was undone."""
-        entry.state = "undoing"
-        form = entry.undo_name.removeprefix("undo_")
-        place = f"?{self.place}" if form == "nothing" else entry.label
-        if form == "context":
-            form = f"context {'unknown' if entry.doubt else 'completed'} {trigger}"
-        call = Call(f"undo {place}", self.root, f"undo {place} {form}", named=False)
-        behaviour = "ok" if form == "nothing" else entry.undo
-        call.flaky = behaviour == "flaky"
-        call.outcome = "ok" if call.flaky else behaviour
-        self.flight.append(call)
-        while not call.done.done():
-            await asyncio.wait([call.done])
-        return call.error is None
+    def leave(self, scope: Scope) -> None:
+        """A unit ends: what it holds belongs to the nearest one that is still open."""
+        scope.left = True
+        held: list[Entry | Call] = [*self.ledger.entries, *self.flight]
+        for each in held:
+            if each.scope is scope:
+                each.scope = scope.standing

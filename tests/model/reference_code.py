@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from tests.model import program as p
-from tests.model.reference_calls import Calls, World
+from tests.model.reference_calls import World
 from tests.model.reference_ledger import (
     Call,
     Entry,
@@ -17,6 +17,7 @@ from tests.model.reference_ledger import (
     left_behind,
     protected,
 )
+from tests.model.reference_unwinds import Unwinds
 
 
 def kind_of(error: BaseException) -> str:
@@ -36,7 +37,7 @@ class Started(Protocol):
     def cancel(self) -> None: ...
 
 
-class Code(Calls):
+class Code(Unwinds):
     """The code of one run."""
 
     def __init__(
@@ -123,7 +124,7 @@ class Code(Calls):
         def ended(error: str) -> None:
             if not call.sent:
                 raise Undetermined("a child ends before it is seen to start")
-            if call not in self.flight:
+            if call not in self.flight or self.status:
                 return
             if not error:
                 self.succeed(call)
@@ -183,7 +184,9 @@ class Code(Calls):
         else:
             await self.join([self.branch(*each) for each in named], scope)
 
-    def branch(self, nodes: Sequence[p.Node], place: str) -> Callable[[Scope], Coroutine[Any, Any, None]]:
+    def branch(
+        self, nodes: Sequence[p.Node], place: str
+    ) -> Callable[[Scope], Coroutine[Any, Any, None]]:
         """A branch of a join, to be run in a unit."""
         return lambda scope: self.body(nodes, place, scope)
 

@@ -20,7 +20,7 @@ class Err(Exception):
         self.cancelled = cancelled
 
 
-class Undetermined(Exception):  # noqa: N818
+class Undetermined(Exception):
     """The program leaves something open that neither it nor the contract decides.
 
     Wherever it is raised, also in a task that nobody awaits, its thread remembers it.
@@ -92,12 +92,15 @@ class Entry:
             self.kind, f"undo_{self.kind.removeprefix('unknown_')}"
         )
 
+    def sealed_by(self, committer: str | None, scope: Scope) -> bool:
+        """Whether it names a committer that was started in a unit related to its own."""
+        told = self.told or self.scope
+        return self.committer == committer and (told.inside(scope) or scope.inside(told))
+
     @property
     def stands(self) -> bool:
         """Whether an unwind has to answer for it."""
-        return self.state == "open" or (
-            self.state == "in_doubt" and self.kind in UNKNOWN_UNDONE
-        )
+        return self.state == "open" or (self.state == "in_doubt" and self.kind in UNKNOWN_UNDONE)
 
 
 @dataclass(eq=False)
@@ -122,6 +125,19 @@ class Call:
     withdrawn: bool = False
     done: asyncio.Future[None] = field(default_factory=asyncio.Future)
     error: Err | None = None
+    started: Scope = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.scope
+
+
+@dataclass(eq=False)
+class Turn:
+    """The turn of an unwind: after its rivals have ended."""
+
+    scope: Scope
+    rivals: list[asyncio.Future[None]]
+    ended: asyncio.Future[None] = field(default_factory=asyncio.Future)
 
 
 @dataclass
@@ -158,9 +174,7 @@ class Ledger:
     def seal(self, committer: str, scope: Scope) -> None:
         """A committer has completed; it seals what its unit is related to, as history has it."""
         for entry in self.entries:
-            told = entry.told or entry.scope
-            related = told.inside(scope) or scope.inside(told)
-            if entry.committer != committer or not related:
+            if not entry.sealed_by(committer, scope):
                 continue
             if entry.state in ("open", "in_doubt"):
                 entry.state = "sealed"
@@ -212,7 +226,7 @@ def left_behind(planned: list[Planned]) -> bool:
     return any(p.verdict not in ("undone", "irreversible") for p in planned)
 
 
-async def protected(work: Awaitable[None]) -> bool:
+async def protected(work: Awaitable[object]) -> bool:
     """Do work to its end; tell whether a cancel came meanwhile."""
     task = asyncio.ensure_future(work)
     cancelled = False

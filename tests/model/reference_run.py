@@ -6,17 +6,24 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from tests.model.reference_code import Code, kind_of
-from tests.model.reference_ledger import Entry, Err, Scope, Undetermined, left_behind, protected
+from tests.model.reference_ledger import (
+    Entry,
+    Err,
+    Scope,
+    Turn,
+    Undetermined,
+    left_behind,
+    protected,
+)
 
 
-class Continue(BaseException):  # noqa: N818
+class Continue(BaseException):
     """The run continues as new."""
 
 
 class Run(Code):
     """A run from its start to its end."""
 
-    status = ""
     error = ""
     cancel_requested = False
     on_end: Callable[[str], None] = staticmethod(lambda error: None)
@@ -84,7 +91,7 @@ class Run(Code):
         raise Continue
 
     async def _settle_named(self) -> None:
-        async with self.alone(self.root):
+        async with self.alone(self.announce(self.root)):
             await self.settle(lambda scope: True, withdraw=False, named=True)
 
     def carried(self) -> list[Entry]:
@@ -126,10 +133,11 @@ class Run(Code):
         """No call starts any more; an unwind that is at work ends."""
         self.closing = True
         self.unwinding.append(lambda scope: True)
-        await protected(self._idle())
+        if self.turns:
+            await protected(self._idle(self.announce(self.root)))
 
-    async def _idle(self) -> None:
-        async with self.alone(self.root):
+    async def _idle(self, turn: Turn) -> None:
+        async with self.alone(turn):
             pass
 
     async def _fail(self, error: BaseException, own: Scope | None = None) -> None:
@@ -219,9 +227,7 @@ class Run(Code):
         """Undo what a handler did; tell whether something stays."""
         if self.status or not self.needed(lambda scope: scope.inside(own)):
             return False
-        work = asyncio.ensure_future(
-            self.unwind(own, "handler", stop=self.stops, ending=True)
-        )
+        work = asyncio.ensure_future(self.unwind(own, "handler", stop=self.stops, ending=True))
         await protected(work)
         return left_behind(work.result())
 

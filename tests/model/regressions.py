@@ -8,6 +8,7 @@ from tests.model.program import (
     Compensate,
     Event,
     Fan,
+    Hang,
     Limit,
     Note,
     Program,
@@ -31,6 +32,21 @@ REGRESSIONS: dict[str, Program] = {
     ),
     "a failed undo after an explicit one": Program(
         (Act(undo="fails"), Try((Revert(),)), Act("context"), Try((Compensate(),)), Raise())
+    ),
+    "a join of a group of failures": Program(
+        (Fan("join", ((Fan("group", ((Act(), Raise()), (Note(),))),), (Act("args"),))),)
+    ),
+    "a cancelled update whose undo fails": Program(
+        (Act(), Hang()),
+        handlers=((Act("args", undo="fails"), Hang()),),
+        events=(Event("update", at=0), Event("cancel", at=3)),
+        choices=(0,),
+    ),
+    "a committer in flight as a branch ends": Program(
+        (Fan("join", ((Act("ship"),), (Commit(),))), Raise()), choices=(1, 0)
+    ),
+    "a cancel while a failed undo is tried again": Program(
+        (Act(undo="flaky"), Raise()), events=(Event("cancel", at=1, together=True),)
     ),
     "a time limit around an action": Program(
         (Limit((Act(on_cancel="ignore"),)),), events=(Event("expire", at=0),)

@@ -47,7 +47,9 @@ class Script:
         """
         step, self._step = self._step, self._step + 1
         choices = self._program.choices
-        choice = flight[choices[step % len(choices)] % len(flight) if choices else 0] if flight else None
+        choice = (
+            flight[choices[step % len(choices)] % len(flight) if choices else 0] if flight else None
+        )
         if step >= MAX_MOVES:
             return Move()
         if self._events and (self._events[0].at <= step or choice is None):

@@ -13,19 +13,22 @@ from temporalio.client import Client, WorkflowHistory
 from tests.model.stage import Stage
 
 _PREFIX = "EVENT_TYPE_"
-_ACTIVITY_ENDS = tuple(f"ACTIVITY_TASK_{end}" for end in ("COMPLETED", "FAILED", "TIMED_OUT", "CANCELED"))
+_ACTIVITY_ENDS = tuple(
+    f"ACTIVITY_TASK_{end}" for end in ("COMPLETED", "FAILED", "TIMED_OUT", "CANCELED")
+)
 _CHILD_ENDS = tuple(
     f"CHILD_WORKFLOW_EXECUTION_{end}"
     for end in ("COMPLETED", "FAILED", "TIMED_OUT", "CANCELED", "TERMINATED")
 )
 _ENDS = tuple(
-    f"WORKFLOW_EXECUTION_{end}" for end in ("COMPLETED", "FAILED", "TIMED_OUT", "CANCELED", "TERMINATED", "CONTINUED_AS_NEW")
+    f"WORKFLOW_EXECUTION_{end}"
+    for end in ("COMPLETED", "FAILED", "TIMED_OUT", "CANCELED", "TERMINATED", "CONTINUED_AS_NEW")
 )
 
 
 def attributes(event: HistoryEvent) -> Any:
     """The attributes of an event."""
-    return getattr(event, event.WhichOneof("attributes"))
+    return getattr(event, event.WhichOneof("attributes") or "")
 
 
 def name_of(event: HistoryEvent) -> str:
