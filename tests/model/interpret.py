@@ -50,20 +50,23 @@ LONG = timedelta(minutes=10)
 class Machine(CompensatedWorkflow):
     """Runs a program, and its handlers."""
 
-    def __init__(self) -> None:
+    # Before the run method: a handler may be called first.
+    @workflow.init
+    def __init__(self, given: Any, place: str = "", generation: int = 0, undo: str = "ok") -> None:
+        self.given, self.generation, self.undo = given, generation, undo
+        self.program: Program = load(given)
+        self.place = place
+        self.prefix = place + (f"g{generation}" if generation else "")
         self.values: list[Receipt] = []
         self.limits: list[asyncio.Timeout] = []
         self.handled = 0
-        self.prefix = ""
-        self.program = Program()
 
-    async def execute(self, given: Any, generation: int, place: str) -> None:
-        self.program = load(given)
-        self.prefix = place + (f"g{generation}" if generation else "")
+    async def execute(self) -> Receipt:
         bodies = (self.program.main, *self.program.further)
-        await self.body(bodies[generation], self.prefix + "m")
-        if generation < len(self.program.further):
-            workflow.continue_as_new(args=[given, generation + 1, place])
+        await self.body(bodies[self.generation], self.prefix + "m")
+        if self.generation < len(self.program.further):
+            workflow.continue_as_new(args=[self.given, self.place, self.generation + 1])
+        return Receipt(self.place.rstrip("/"), self.undo)
 
     async def handle(self, which: int) -> str:
         bodies = self.program.handlers
@@ -115,7 +118,7 @@ class Machine(CompensatedWorkflow):
     async def do_child(self, node: Child, place: str) -> None:
         value = await workflow.execute_child_workflow(
             DeclaredChild.run if node.declared else PlainChild.run,
-            args=[dump(Program(node.body)), f"{place}/", node.undo],
+            args=[dump(Program(node.body)), f"{place}/", 0, node.undo],
             id=f"{workflow.info().workflow_id.partition('/')[0]}/{place}",
             retry_policy=RetryPolicy(maximum_attempts=1),
         )
@@ -207,8 +210,10 @@ class Default(Machine):
     """With the plugin's policy."""
 
     @workflow.run
-    async def run(self, given: Any, generation: int = 0, place: str = "") -> None:
-        await self.execute(given, generation, place)
+    async def run(
+        self, given: Any, place: str = "", generation: int = 0, undo: str = "ok"
+    ) -> Receipt:
+        return await self.execute()
 
 
 @workflow.defn
@@ -218,8 +223,10 @@ class Allow(Machine):
     compensation = CompensationPolicy(uncommitted="allow")
 
     @workflow.run
-    async def run(self, given: Any, generation: int = 0, place: str = "") -> None:
-        await self.execute(given, generation, place)
+    async def run(
+        self, given: Any, place: str = "", generation: int = 0, undo: str = "ok"
+    ) -> Receipt:
+        return await self.execute()
 
 
 @workflow.defn
@@ -229,8 +236,10 @@ class Stop(Machine):
     compensation = CompensationPolicy(on_exhausted="stop")
 
     @workflow.run
-    async def run(self, given: Any, generation: int = 0, place: str = "") -> None:
-        await self.execute(given, generation, place)
+    async def run(
+        self, given: Any, place: str = "", generation: int = 0, undo: str = "ok"
+    ) -> Receipt:
+        return await self.execute()
 
 
 @workflow.defn
@@ -240,8 +249,10 @@ class Failures(Machine):
     compensation = CompensationPolicy(triggers=frozenset({"node-failure"}))
 
     @workflow.run
-    async def run(self, given: Any, generation: int = 0, place: str = "") -> None:
-        await self.execute(given, generation, place)
+    async def run(
+        self, given: Any, place: str = "", generation: int = 0, undo: str = "ok"
+    ) -> Receipt:
+        return await self.execute()
 
 
 @workflow.defn
@@ -249,9 +260,10 @@ class PlainChild(Machine):
     """A child that is its own unit of work."""
 
     @workflow.run
-    async def run(self, given: Any, place: str, undo: str) -> Receipt:
-        await self.execute(given, 0, place)
-        return Receipt(place.rstrip("/"), undo)
+    async def run(
+        self, given: Any, place: str = "", generation: int = 0, undo: str = "ok"
+    ) -> Receipt:
+        return await self.execute()
 
 
 @action(compensate_with=acts.undo_result, **OPTIONS)
@@ -260,9 +272,10 @@ class DeclaredChild(Machine):
     """A child that its parent can undo."""
 
     @workflow.run
-    async def run(self, given: Any, place: str, undo: str) -> Receipt:
-        await self.execute(given, 0, place)
-        return Receipt(place.rstrip("/"), undo)
+    async def run(
+        self, given: Any, place: str = "", generation: int = 0, undo: str = "ok"
+    ) -> Receipt:
+        return await self.execute()
 
 
 ROOTS: dict[str, type[Any]] = {

@@ -48,6 +48,9 @@ REGRESSIONS: dict[str, Program] = {
     "a cancel while a failed undo is tried again": Program(
         (Act(undo="flaky"), Raise()), events=(Event("cancel", at=1, together=True),)
     ),
+    "an update before anything else": Program(
+        (Hang(),), handlers=((Act("ship"), Compensate()),), events=(Event("update", at=0),)
+    ),
     "a time limit around an action": Program(
         (Limit((Act(on_cancel="ignore"),)),), events=(Event("expire", at=0),)
     ),
