@@ -10,6 +10,7 @@ from typing import Any
 
 from temporalio.client import (
     Client,
+    WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowHandle,
     WorkflowHistory,
@@ -206,6 +207,8 @@ class Drive:
             error = stalled or kind_of(err.cause)
         description = await self.handle.describe()
         assert description.status is not None
+        if description.status == WorkflowExecutionStatus.TERMINATED and not stalled:
+            error = ""
         report = CompensationReport()
         if not stalled:
             try:

@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 from temporalio.worker._workflow_instance import _WorkflowInstanceImpl
 
-# A handle that is cancelled adds its command also then, and a probe reads the random numbers.
-WATCHED = ("patch", "start activity", "continue as new", "set current details")
+# Not the start of activities: a program's own code may catch what an eviction throws into it.
+WATCHED = ("patch", "continue as new", "set current details")
 
 
 @contextmanager

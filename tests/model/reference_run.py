@@ -234,6 +234,8 @@ class Run(Code):
     async def _stop_handlers(self) -> None:
         own = asyncio.current_task()
         others = [task for task in self.handlers.values() if task is not own]
+        # A handler whose own unwind ends just now is cancelled in it, or after it.
+        self.started_now |= bool(others)
         for task in others:
             task.cancel()
         if others:

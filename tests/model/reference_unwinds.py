@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.model.reference_calls import Calls, World
-from tests.model.reference_ledger import Call, Entry, Err, Planned, Scope, Turn
+from tests.model.reference_ledger import Call, Entry, Err, Planned, Scope, Turn, Undetermined
 
 
 class Unwinds(Calls):
@@ -57,18 +57,28 @@ class Unwinds(Calls):
             )
             self.ledger.planned += plan
             self.edge |= settled and not plan
-            stopped = False
-            for planned in plan:
-                if planned.entry.kind == "final":
-                    planned.verdict = planned.entry.state = "irreversible"
-                elif stopped:
-                    planned.verdict = planned.entry.state = "not_run"
-                else:
-                    done = await self.undo(planned.entry, trigger)
-                    planned.verdict = planned.entry.state = "undone" if done else "failed"
-                    stopped = stop and not done
+            await self._execute(plan, trigger, stop)
             self.unwinding.remove(covers)
         return plan
+
+    async def _execute(self, plan: list[Planned], trigger: str, stop: bool) -> None:
+        """Undo one after another; what a committer seals meanwhile is not in the plan any more."""
+        stopped = False
+        for planned in list(plan):
+            entry = planned.entry
+            if entry.state not in ("open", "in_doubt"):
+                if entry.state != "sealed":
+                    raise Undetermined("an entry is undone by hand and by an unwind")
+                plan.remove(planned)
+                self.ledger.planned.remove(planned)
+            elif entry.kind == "final":
+                planned.verdict = entry.state = "irreversible"
+            elif stopped:
+                planned.verdict = entry.state = "not_run"
+            else:
+                done = await self.undo(entry, trigger)
+                planned.verdict = entry.state = "undone" if done else "failed"
+                stopped = stop and not done
 
     def covers(self, scope: Scope, *, ending: bool = False) -> Callable[[Scope], bool]:
         """What an unwind of a unit covers: not the handlers at work inside, but at the end."""

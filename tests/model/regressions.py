@@ -48,6 +48,12 @@ REGRESSIONS: dict[str, Program] = {
     "a cancel while a failed undo is tried again": Program(
         (Act(undo="flaky"), Raise()), events=(Event("cancel", at=1, together=True),)
     ),
+    "a committer that completes while a handler is undone": Program(
+        (Act("nothing"), Act(), Commit(), Raise()),
+        handlers=((Act("ship", undo="fails"), Act("bill"), Raise("Limit")),),
+        events=(Event("update", at=1),),
+        choices=(0, 0, 0, 1, 0),
+    ),
     "an update before anything else": Program(
         (Hang(),), handlers=((Act("ship"), Compensate()),), events=(Event("update", at=0),)
     ),
