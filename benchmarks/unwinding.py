@@ -221,7 +221,9 @@ async def main_async(n: int, many: int, cli: str) -> bool:
     sizes = [n, 4 * n, many // 4, many]
     cases: dict[tuple[str, int], Case] = {}
     async with await WorkflowEnvironment.start_local(
-        dev_server_existing_path=cli, dev_server_log_level="error"
+        dev_server_existing_path=cli,
+        dev_server_log_level="error",
+        dev_server_extra_args=["--output", "none"],
     ) as server:
         for actions in sizes:
             for order in FLOWS:
