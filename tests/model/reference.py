@@ -7,6 +7,7 @@ loop of its own, with calls that do nothing but settle when the script says so.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -52,10 +53,24 @@ class Family:
         self.world: list[str] = []
         self.trace: list[str] = []
         self.updates: list[str] = []
+        self.mail: list[tuple[object, Callable[[], None]]] = []
         Undetermined.seen.why = ""
 
     def did(self, what: str) -> None:
         self.world.append(what)
+
+    def send(self, to: object, message: Callable[[], None]) -> None:
+        """Send a message from one run to another: it arrives when nothing else moves."""
+        self.mail.append((to, message))
+
+    def _deliver(self) -> bool:
+        """Deliver what was sent; tell whether there was anything."""
+        mail, self.mail = self.mail, []
+        if len({id(to) for to, _ in mail}) < len(mail):
+            raise Undetermined("two messages race to one run")
+        for _, message in mail:
+            message()
+        return bool(mail)
 
     @property
     def root(self) -> Run:
@@ -81,6 +96,8 @@ class Family:
             starting = any(c.child and not c.sent for run in self.runs for c in run.flight)
             for run in self.runs:
                 run.rest()
+            if self._deliver():
+                continue
             open_runs = [run for run in self.runs if not run.status]
             if not open_runs:
                 return self._outcome()

@@ -21,6 +21,8 @@ class World(Protocol):
 
     def did(self, what: str) -> None: ...
 
+    def send(self, to: object, message: Callable[[], None]) -> None: ...
+
 
 RAISED = {
     "raise_before": "app/Broke",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from tests.model import program as p
@@ -119,7 +120,7 @@ class Code(Unwinds):
         if not node.declared:
             self.named_calls = named_before
         run = self.start(node, place)
-        call.child = run.cancel
+        call.child = partial(self.world.send, run, run.cancel)
 
         def ended(error: str) -> None:
             if not call.sent:
@@ -133,7 +134,7 @@ class Code(Unwinds):
             doubt = "cancelled" if cancelled else "raised"
             self.fail(call, Err(f"child/{error}", cancelled=cancelled), doubt)
 
-        run.on_end = ended
+        run.on_end = lambda error: self.world.send(self, partial(ended, error))
         await self.settled(call)
         if entry is not None:
             self.values.append(entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.model.program import (
     Act,
+    Child,
     Commit,
     Compensate,
     Event,
@@ -53,6 +54,11 @@ REGRESSIONS: dict[str, Program] = {
         handlers=((Act("ship", undo="fails"), Act("bill"), Raise("Limit")),),
         events=(Event("update", at=1),),
         choices=(0, 0, 0, 1, 0),
+    ),
+    "a handler goes on while a cancelled child settles": Program(
+        (Act("nothing"), Child((Note(), Hang()))),
+        handlers=((Act("final"), Act()),),
+        events=(Event("update", at=1), Event("cancel", at=2, together=True)),
     ),
     "an update before anything else": Program(
         (Hang(),), handlers=((Act("ship"), Compensate()),), events=(Event("update", at=0),)
