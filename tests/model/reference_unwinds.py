@@ -122,7 +122,8 @@ class Unwinds(Calls):
             yield
         finally:
             self.turns.remove(turn)
-            turn.ended.set_result(None)
+            if not turn.ended.get_loop().is_closed():
+                turn.ended.set_result(None)
 
     def needed(self, covers: Callable[[Scope], bool]) -> bool:
         """Whether there is anything to settle or to undo in a unit."""
