@@ -6,16 +6,19 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test test-model lint bench clean
 
 help:  ## Show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(READY)  ## Run the sample's four stories; KEEP=1 leaves the server up until Ctrl-C
 	@$(RUN) -m samples.order.demo $(if $(KEEP),--keep)
 
 test: $(READY)  ## Run the tests; ARGS goes to pytest
 	@$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-model: $(READY)  ## Compare 3000 random programs with the model; SEED picks them
+	@MODEL_PROGRAMS=3000 MODEL_SEED=$(or $(SEED),random) $(RUN) -m pytest tests/model -k random_programs $(ARGS)
 
 lint: $(READY)  ## Run the linters and the type checker
 	@$(RUN) -m ruff check .
