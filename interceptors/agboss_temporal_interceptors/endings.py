@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import CancelledError
 
-from agboss_temporal.core.entry import Entry
+from agboss_temporal.core.entry import Entry, State
+from agboss_temporal.core.plan import Unwind
 from agboss_temporal.core.scope import Scope
 from agboss_temporal.exceptions import (
     CompensationFailedError,
@@ -156,8 +157,7 @@ class Endings:
         if unit is not None:
             await self._handlers.undo(unit, ending.error)
         if unwinds:
-            await protected(unwind(run, ending.why, Scope(), ending=True))
-            await self._handlers.stop()
+            await self._unwind(ending.why)
         self._close()
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
@@ -165,6 +165,13 @@ class Endings:
             final.__cause__ = _cause_of(final, ending)
         self._ending.set_result(final)
         return final
+
+    async def _unwind(self, why: Why, select: Callable[[Entry], bool] | None = None) -> Unwind:
+        """Undo what the handlers at work have done, then the rest of what is selected."""
+        await self._handlers.stop()
+        record, _ = await protected(unwind(self._run, why, Scope(), select=select, ending=True))
+        await self._handlers.stop()
+        return record
 
     async def _quiet(self) -> None:
         """Let an unwind that is at work end, and let no named call start before the run closes."""
@@ -176,10 +183,11 @@ class Endings:
     async def _returned(self, result: Any) -> Any:
         run = self._run
         await self._quiet()
+        await self._close_instead()
         if run.policy is not None and run.policy.uncommitted == "fail":
-            uncommitted = _uncommitted(run)
+            uncommitted = [e for e in run.ledger.open_entries() if _needs_committer(e)]
             if uncommitted and workflow.patched(UNWIND_PATCH):
-                await self._fail_uncommitted()
+                await self._fail_unless_committed(uncommitted)
         run.ledger.finish()
         self._close()
         return result
@@ -191,23 +199,16 @@ class Endings:
                 "the run closes while %s still runs; nothing will undo it", ", ".join(running)
             )
 
-    async def _fail_uncommitted(self) -> None:
+    async def _fail_unless_committed(self, uncommitted: Sequence[Entry]) -> None:
+        """Fail a run that returned; not if a committer that was at work has sealed all of it."""
         run = self._run
-        names = {e.contract.action: e.contract.committer or "" for e in _uncommitted(run)}
-        error = UncommittedActionError(names)
+        error = UncommittedActionError(
+            {e.contract.action: e.contract.committer or "" for e in uncommitted}
+        )
         self._ending = run.loop.create_future()
         if run.policy is not None and "node-failure" in run.policy.triggers:
-            why = Why("node-failure", error)
-            record, _ = await protected(
-                unwind(
-                    run,
-                    why,
-                    Scope(),
-                    select=lambda e: e.contract.committer is not None,
-                    ending=True,
-                )
-            )
-            if not record.plan and not _uncommitted(run):
+            record = await self._unwind(Why("node-failure", error), _needs_committer)
+            if not record.plan and all(e.state is State.SEALED for e in uncommitted):
                 return
         run.ledger.finish()
         self._close()
@@ -235,5 +236,5 @@ def _cause_of(final: BaseException, ending: Ending) -> BaseException | None:
     return ending.error
 
 
-def _uncommitted(run: Run) -> list[Entry]:
-    return [e for e in run.ledger.open_entries() if e.contract.committer is not None]
+def _needs_committer(entry: Entry) -> bool:
+    return entry.contract.committer is not None

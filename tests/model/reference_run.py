@@ -111,10 +111,12 @@ class Run(Code):
 
     async def _return(self) -> None:
         await self._quiet()
-        if self.program.policy != "allow" and self.ledger.uncommitted:
-            if self.handlers:
-                # See OPEN in regressions.py.
-                raise Undetermined("a run ends uncommitted with a handler at work")
+        if await self._ended():
+            return
+        uncommitted = self.ledger.uncommitted
+        if self.program.policy != "allow" and uncommitted:
+            self.ending = asyncio.get_running_loop().create_future()
+            await self._stop_handlers()
             work = asyncio.ensure_future(
                 self.unwind(
                     self.root,
@@ -125,7 +127,8 @@ class Run(Code):
                 )
             )
             await protected(work)
-            if work.result() or self.ledger.uncommitted:
+            await self._stop_handlers()
+            if work.result() or any(e.state != "sealed" for e in uncommitted):
                 self.ledger.finish()
                 self._close("FAILED", self._final("app/UncommittedActionError"))
                 return

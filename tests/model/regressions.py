@@ -66,12 +66,6 @@ REGRESSIONS: dict[str, Program] = {
     "a time limit around an action": Program(
         (Limit((Act(on_cancel="ignore"),)),), events=(Event("expire", at=0),)
     ),
-}
-
-OPEN: dict[str, Program] = {
-    # The run fails as uncommitted and closes while the unwind of the handler has only begun: what
-    # the handler did stays, and the report says "running". A run that fails otherwise cancels its
-    # handlers and undoes what they did first. The reference leaves such programs out.
     "a run that ends uncommitted with a handler at work": Program(
         (Act("ship"),),
         handlers=((Act("unknown_context", on_cancel="obey_after"),),),
@@ -79,4 +73,3 @@ OPEN: dict[str, Program] = {
         choices=(1,),
     ),
 }
-"""Programs of which it is an open question what must come of them."""

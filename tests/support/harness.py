@@ -222,14 +222,16 @@ async def until_event(handle: Handle, name: str, count: int = 1) -> None:
     await until(there)
 
 
-async def until_observed(handle: Handle, count: int = 1) -> None:
-    """Wait until a run's code has seen so many activities complete."""
+async def until_observed(
+    handle: Handle, count: int = 1, name: str = "ActivityTaskCompleted"
+) -> None:
+    """Wait until a run's code has seen so many events of a name."""
 
     async def there() -> bool:
         found = names(await events_of(handle))
-        if found.count("ActivityTaskCompleted") < count:
+        if found.count(name) < count:
             return False
-        last = len(found) - 1 - found[::-1].index("ActivityTaskCompleted")
+        last = len(found) - 1 - found[::-1].index(name)
         return "WorkflowTaskCompleted" in found[last:]
 
     await until(there)
