@@ -158,6 +158,7 @@ class Endings:
             await self._handlers.undo(unit, ending.error)
         if unwinds:
             await self._unwind(ending.why)
+        await self._idle()
         self._close()
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
@@ -177,6 +178,10 @@ class Endings:
         """Let an unwind that is at work end, and let no named call start before the run closes."""
         self._run.closing = True
         self._run.close_scope(Scope())
+        await self._idle()
+
+    async def _idle(self) -> None:
+        """Let the unwinds that are at work end: handlers may fail while the run is ending."""
         if self._run.turns:
             await protected(self._run.turns.idle())
 
