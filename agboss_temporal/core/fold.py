@@ -259,6 +259,7 @@ class Fold:
 
     def result(self, last_event_id: int) -> RunLedger:
         """Return the ledger after the last event."""
+        self._unwinds.rest()
         actions = {(r.entry.contract.kind, r.entry.contract.action) for r in self._rows}
         actions |= {(c.kind, c.action) for c in self._table or () if c.is_action}
         return RunLedger(

@@ -161,7 +161,12 @@ async def test_what_an_unwind_keeps_is_not_sealed_by_the_finish_in_the_same_task
         "eventType": "EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED",
         "workflowExecutionCompletedEventAttributes": {},
     }
-    ledger = await history.ledger(parse(json.dumps({"events": events}).encode()))
+    for read_so_far in (events[:30], events):
+        ledger = await history.ledger(parse(json.dumps({"events": read_so_far}).encode()))
+        kept_and_undone(ledger, charge)
+
+
+def kept_and_undone(ledger: history.RunLedger, charge: str) -> None:
     assert [str(entry.state) for entry in ledger] == ["irreversible", "undone"]
     assert [(e.key, e.verdict) for e in ledger.report.entries] == [
         (charge, "undone"),
