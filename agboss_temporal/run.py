@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.worker import ContinueAsNewInput
@@ -62,6 +62,8 @@ class Run:
         also_failed: Types of errors that arrived while the run was ending.
         payload_limit: Size in bytes above which the server may refuse an undo's context.
         budget: How much of the history an unwind may use.
+        left_running: Children that unwind themselves but were started to go on without the run:
+            their types, by handle.
         handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
@@ -75,6 +77,7 @@ class Run:
         self.contracts = contracts
         self.payload_limit = payload_limit
         self.budget = budget
+        self.left_running: dict[asyncio.Future[Any], str] = {}
         self.handed_over = 0
         self.handing_over: dict[str, tuple[int, Unwind]] = {}
         self.ledger = Ledger()
@@ -165,6 +168,11 @@ class Run:
         """Let go of a call whose settling event has been applied."""
         self._calls.pop(call.key, None)
         call.settle()
+
+    def leave_running(self, child: asyncio.Future[Any], name: str) -> None:
+        """Keep in mind a child that no unwind cancels, while it runs."""
+        self.left_running[child] = name
+        child.add_done_callback(self.left_running.pop)
 
     def calls_within(self, scope: Scope, only: str | None = None) -> list[Call]:
         """List the calls in flight that an unwind settles, oldest first.

@@ -169,6 +169,10 @@ class Endings:
 
     async def _unwind(self, why: Why, select: Callable[[Entry], bool] | None = None) -> Unwind:
         """Undo what the handlers at work have done, then the rest of what is selected."""
+        if left := self._run.left_running.values():
+            workflow.logger.warning(
+                "children that were started with ABANDON go on: %s", ", ".join(left)
+            )
         await self._handlers.stop()
         record, _ = await protected(unwind(self._run, why, Scope(), select=select, ending=True))
         await self._handlers.stop()
