@@ -76,7 +76,8 @@ def record_of(call: Call) -> wire.CallRecord:
 
 def record_of_undo(entry: Entry, unwind: Unwind, *, first: bool) -> wire.CallRecord:
     """Say in a record what an undo of an unwind is, and if it is the first, of which one."""
-    record = wire.CallRecord(undoes=entry.key, unwind=unwind.ordinal, origin=unwind.origin)
+    origin = entry.origin or unwind.origin
+    record = wire.CallRecord(undoes=entry.key, unwind=unwind.ordinal, origin=origin)
     if not first:
         return record
     kept = [p.entry.key for p in unwind.plan if p.entry.contract.irreversible]
