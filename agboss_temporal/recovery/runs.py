@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 from temporalio.client import (
@@ -43,6 +43,17 @@ class Read:
     first_run_id: str
     root: tuple[str, str] | None = None
     bases: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: WorkflowHistory, ledger: RunLedger) -> Self:
+        """Read what else a history says than its ledger."""
+        started = found.events[0].workflow_execution_started_event_attributes
+        root = None
+        if started.parent_workflow_execution.run_id:
+            of = started.root_workflow_execution
+            of = of if of.run_id else started.parent_workflow_execution
+            root = (of.workflow_id, of.run_id)
+        return cls(ledger, started.first_execution_run_id or ledger.run_id, root, _bases(found))
 
 
 class Runs:
@@ -101,14 +112,7 @@ class Runs:
             ) from err
         ledger = replace(ledger, workflow_id=workflow_id, run_id=run_id)
         _check_readable(ledger)
-        started = found.events[0].workflow_execution_started_event_attributes
-        root = None
-        if started.parent_workflow_execution.run_id:
-            of = started.root_workflow_execution
-            of = of if of.run_id else started.parent_workflow_execution
-            root = (of.workflow_id, of.run_id)
-        first = started.first_execution_run_id or run_id
-        return Read(ledger, first, root, _bases(found))
+        return Read.of(found, ledger)
 
 
 def not_found(workflow_id: str, run_id: str | None) -> RecoveryRefused:
