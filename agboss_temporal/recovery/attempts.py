@@ -103,7 +103,7 @@ async def read_attempt(
     if found is None:
         return None
     try:
-        return await _read(found, runs.client.data_converter, decides=decides)
+        return await _read(found, runs.converter(workflow_id), decides=decides)
     except RecordError as err:
         raise RecoveryRefused(
             "unreadable",

@@ -14,6 +14,7 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowHistory,
 )
+from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.service import RPCError, RPCStatusCode
 
 from agboss_temporal import history
@@ -69,6 +70,13 @@ class Runs:
         self._contracts = contracts
         self._gate = asyncio.Semaphore(AT_ONCE)
 
+    def converter(self, workflow_id: str) -> DataConverter:
+        """Return the data converter for what a workflow was given and has answered."""
+        context = WorkflowSerializationContext(
+            namespace=self.client.namespace, workflow_id=workflow_id
+        )
+        return self.client.data_converter.with_context(context)
+
     async def describe(
         self, workflow_id: str, run_id: str | None = None
     ) -> WorkflowExecutionDescription | None:
@@ -104,7 +112,7 @@ class Runs:
             raise not_found(workflow_id, run_id)
         try:
             ledger = await history.ledger(
-                found, data_converter=self.client.data_converter, contracts=self._contracts
+                found, data_converter=self.converter(workflow_id), contracts=self._contracts
             )
         except HistoryError as err:
             raise RecoveryRefused(
