@@ -21,7 +21,6 @@ from temporalio.converter import (
     StorageDriverRetrieveContext,
     StorageDriverStoreContext,
     WithSerializationContext,
-    WorkflowSerializationContext,
 )
 
 
@@ -56,12 +55,9 @@ class ContextCodec(PayloadCodec, WithSerializationContext):
         self._context = context
 
     def with_context(self, context: SerializationContext) -> ContextCodec:
-        # A replayer has another namespace, and the SDK does not know the id of an activity yet
-        # when it writes its arguments.
         if isinstance(context, ActivitySerializationContext):
-            context = dataclasses.replace(context, namespace="", activity_id=None)
-        elif isinstance(context, WorkflowSerializationContext):
-            context = dataclasses.replace(context, namespace="")
+            # The SDK does not know the activity's id yet when it writes the arguments.
+            context = dataclasses.replace(context, activity_id=None)
         return ContextCodec(repr(context))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:

@@ -42,7 +42,8 @@ async def converted(harness: Harness, request: pytest.FixtureRequest) -> AsyncIt
     """A harness under each of the data converters."""
     own = Harness(harness.plain, cache=harness.cache, data_converter=CODECS[request.param])
     yield own
-    await own.replay_all()
+    if request.param != "context":  # A replayer has another namespace and queue.
+        await own.replay_all()
 
 
 async def test_each_undo_is_given_what_was_recorded(converted: Harness) -> None:
