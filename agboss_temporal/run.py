@@ -23,6 +23,7 @@ from agboss_temporal.core.plan import Unwind, UnwindLog
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.scope import Scope, UnitPath, related
 from agboss_temporal.exceptions import ConfigurationError
+from agboss_temporal.observer import Observer
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.turns import Turns
 
@@ -62,6 +63,7 @@ class Run:
         also_failed: Types of errors that arrived while the run was ending.
         payload_limit: Size in bytes above which the server may refuse an undo's context.
         budget: How much of the history an unwind may use.
+        observer: Who is told what happens.
         handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
@@ -71,13 +73,15 @@ class Run:
         default_policy: CompensationPolicy,
         payload_limit: int,
         budget: HistoryBudget,
+        observer: Observer,
     ) -> None:
         self.contracts = contracts
         self.payload_limit = payload_limit
         self.budget = budget
         self.handed_over = 0
         self.handing_over: dict[str, tuple[int, Unwind]] = {}
-        self.ledger = Ledger()
+        self.observer = observer
+        self.ledger = Ledger(observer)
         self.unwinds = UnwindLog()
         self.root = units.Unit()
         self.handlers: dict[UnitPath, None] = {}
@@ -106,6 +110,7 @@ class Run:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             setattr(self._loop, _ON_LOOP, self)
+            self.observer.entered(self._loop)
 
     @staticmethod
     def current() -> Run:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -20,6 +22,7 @@ from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Run
+from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo_context import wire_size
 from agboss_temporal_interceptors import arguments, headers, outcomes
 from agboss_temporal_interceptors.cancelling import Canceller
@@ -233,13 +236,22 @@ def _warn_of_size(run: Run, call: Call) -> None:
     if size > run.payload_limit:
         # The logger needs the workflow's loop, and that runs only after the events are applied.
         run.loop.call_soon(
-            workflow.logger.warning,
-            "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
-            "not be undone. Pass large data by reference, or declare another undo_input",
-            entry.contract.undo,
-            entry.contract.action,
-            size,
-            run.payload_limit,
+            partial(
+                log,
+                logging.WARNING,
+                "context_too_large",
+                "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
+                "not be undone. Pass large data by reference, or declare another undo_input",
+                entry.contract.undo,
+                entry.contract.action,
+                size,
+                run.payload_limit,
+                action=entry.contract.action,
+                undo=entry.contract.undo,
+                key=entry.key,
+                bytes=size,
+                limit=run.payload_limit,
+            )
         )
 
 

@@ -15,6 +15,7 @@ from agboss_temporal.core.budget import HistoryBudget
 from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
+from agboss_temporal.telemetry.reporter import Reporter
 from agboss_temporal_interceptors.activity import CompensationActivityInbound
 from agboss_temporal_interceptors.headers import Records
 from agboss_temporal_interceptors.workflow import CompensationWorkflowInbound
@@ -79,6 +80,7 @@ class CompensationInterceptor(Interceptor):
                     settings._policy,
                     settings._payload_limit,
                     settings.budget,
+                    Reporter(),
                 )
                 super().__init__(next, run, records, settings._compensated_children)
 
