@@ -51,6 +51,9 @@ class CompensationPlugin(SimplePlugin):
         unrecorded: What an action does on a worker of this client when it is not recorded,
             because the workflow's worker lacks the plugin or calls it as a local activity:
             ``"log"`` (and count), or ``"fail"`` with a retryable error, which a deploy cures.
+        trace_actions: Whether each action has a span of its own, ``Action:<name>``, to which that
+            of its undo is linked. Takes effect where unwinds are traced at all: with a tracer
+            provider of ``temporalio.contrib.opentelemetry.create_tracer_provider``.
 
     Raises:
         ContractError: When a worker is constructed, with everything that its declarations say
@@ -64,10 +67,12 @@ class CompensationPlugin(SimplePlugin):
         *,
         policy: CompensationPolicy | None = None,
         unrecorded: Literal["log", "fail"] = "log",
+        trace_actions: bool = False,
     ) -> None:
         super().__init__("agboss.CompensationPlugin", workflow_runner=_pass_through)
         self._policy = policy or CompensationPolicy()
         self._unrecorded: Literal["log", "fail"] = unrecorded
+        self._trace_actions = trace_actions
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
         """Check the worker's declarations and give it the interceptor."""
@@ -125,6 +130,7 @@ class CompensationPlugin(SimplePlugin):
             unrecorded=self._unrecorded,
             compensated_children=_compensated(table, workflows),
             payload_limit=limit,
+            trace_actions=self._trace_actions,
         )
         # First: it sees how a run ends after the worker's other interceptors have had their say,
         # and a call as they send it. Those of the client (tracing) stay outside of it.

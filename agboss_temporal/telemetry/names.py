@@ -34,3 +34,37 @@ OPENED: Final = "opened"
 
 EXTRA: Final = "agboss_compensation"
 """Name of the field of a log record that holds what the message says, as a dictionary."""
+
+SCOPE: Final = "agboss_temporal"
+"""Name of the instrumentation scope of the spans."""
+
+PREFIX: Final = "agboss.compensation."
+
+ROLE: Final = PREFIX + "role"
+ATTEMPT: Final = PREFIX + "attempt"
+LINK: Final = PREFIX + "link"
+ACTION_NAME: Final = PREFIX + "action.name"
+ACTION_KEY: Final = PREFIX + "action.key"
+ACTION_STATE: Final = PREFIX + "action.state"
+ACTION_DOUBT: Final = PREFIX + "action.doubt"
+ACTION_OUTCOME: Final = PREFIX + "action.outcome"
+UNWIND_TRIGGER: Final = PREFIX + "unwind.trigger"
+UNWIND_UNIT: Final = PREFIX + "unwind.unit"
+UNWIND_ORDINAL: Final = PREFIX + "unwind.ordinal"
+UNWIND_SIZE_ATTRIBUTE: Final = PREFIX + "unwind.size"
+UNWIND_STATUS: Final = PREFIX + "unwind.status"
+UNWIND_VERDICTS: Final = PREFIX + "unwind.verdicts."
+UNWIND_ORIGIN: Final = PREFIX + "unwind.origin"
+UNDO_NAME: Final = PREFIX + "undo.name"
+UNDO_VERDICT: Final = PREFIX + "undo.verdict"
+UNDO_REASON: Final = PREFIX + "undo.reason"
+
+ERROR_TYPE: Final = "error.type"
+"""OpenTelemetry's own name for the type of an error."""
+
+WORKFLOW_ID: Final = "temporalWorkflowID"
+RUN_ID: Final = "temporalRunID"
+"""The names that temporalio's own spans use."""
+
+COMPENSATES: Final = "compensates"
+"""What the link of an undo to the span of its action says."""

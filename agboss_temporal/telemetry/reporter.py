@@ -1,15 +1,16 @@
-"""Turns what happens in a run into log records and metrics."""
+"""Turns what happens in a run into log records, metrics and spans."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from temporalio import workflow
 
-from agboss_temporal.core.entry import Entry, State
+from agboss_temporal.core.entry import PENDING, Entry, State
 from agboss_temporal.core.ledger import CommitterInDoubt
 from agboss_temporal.core.plan import Planned, Unwind
 from agboss_temporal.core.report import VERDICTS
@@ -17,19 +18,26 @@ from agboss_temporal.observer import Observer
 from agboss_temporal.telemetry import logs, names
 from agboss_temporal.telemetry.metrics import Metrics
 
+if TYPE_CHECKING:
+    from agboss_temporal.telemetry.spans import Spans
+
 _FINAL: Final = frozenset(map(State, VERDICTS))
 
 _Move = tuple[Entry, State, State, bool]
 
 
 class Reporter(Observer):
-    """Logs and counts.
+    """Logs, counts and traces.
 
     Moves are kept until workflow code may run, because the SDK's logger and meter do not work
     while events are applied. That is in the same activation, so that time and replay are the same.
+
+    Args:
+        spans: The spans of the run, if there are any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, spans: Spans | None = None) -> None:
+        self._spans = spans
         self._metrics = Metrics()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told: list[_Move | CommitterInDoubt] = []
@@ -39,6 +47,17 @@ class Reporter(Observer):
     def entered(self, loop: asyncio.AbstractEventLoop) -> None:
         """Keep the loop."""
         self._loop = loop
+
+    def main_begins(self) -> None:
+        """Trace from here."""
+        if self._spans is not None:
+            self._spans.main_begins()
+
+    def starting(self, entry: Entry, input: Any) -> AbstractContextManager[None]:
+        """Trace the call."""
+        if self._spans is None:
+            return super().starting(entry, input)
+        return self._spans.starting(entry, input)
 
     def moved(self, entry: Entry, before: State) -> None:
         """Keep a move, unless it is how an entry of another run is entered here."""
@@ -54,8 +73,10 @@ class Reporter(Observer):
         self._keep(committer)
 
     def unwind_begins(self, unwind: Unwind) -> None:
-        """Log and count it."""
+        """Log, count and trace it."""
         self._flush()
+        if self._spans is not None:
+            self._spans.unwind_begins(unwind)
         if not workflow.unsafe.is_replaying():
             logs.unwind_started(unwind)
             self._metrics.unwind_started(unwind)
@@ -68,16 +89,32 @@ class Reporter(Observer):
     def unwind_ended(self, unwind: Unwind) -> None:
         """Log, count and measure it."""
         self._flush()
+        verdicts = dict(Counter(planned.verdict or "" for planned in unwind.plan))
+        if self._spans is not None:
+            self._spans.unwind_ended(unwind, verdicts)
         if not workflow.unsafe.is_replaying():
-            logs.unwind_ended(unwind, dict(Counter(p.verdict or "" for p in unwind.plan)))
+            logs.unwind_ended(unwind, verdicts)
             self._metrics.unwind_ended(unwind)
+
+    def undo_begins(self, unwind: Unwind, planned: Planned) -> None:
+        """Trace it."""
+        if self._spans is not None:
+            self._spans.undo_begins(unwind, planned)
+
+    def calling_undo(self, entry: Entry) -> AbstractContextManager[None]:
+        """Trace the call."""
+        if self._spans is None:
+            return super().calling_undo(entry)
+        return self._spans.calling_undo(entry)
 
     def answered(self, entry: Entry) -> None:
         """Leave the entry's verdict to the run that has told it."""
         self._elsewhere.add(entry.key)
 
     def judged(self, unwind: Unwind, planned: Planned) -> None:
-        """Log an undo that gave up."""
+        """Log an undo that gave up, and end the span of any."""
+        if self._spans is not None:
+            self._spans.judged(planned)
         if planned.verdict == State.FAILED:
             logs.undo_gave_up(planned)
 
@@ -105,6 +142,8 @@ class Reporter(Observer):
         called_at = self._called_at.pop(entry.key, None)
         if state is State.UNDOING:
             self._called_at[entry.key] = now
+        if self._spans is not None:
+            self._trace(self._spans, entry, before, state)
         if workflow.unsafe.is_replaying():
             return
         action = entry.contract.action
@@ -119,3 +158,15 @@ class Reporter(Observer):
             self._metrics.action(action, State.SEALED)
         elif state in _FINAL and not elsewhere:
             self._metrics.verdict(action, state, None if called_at is None else now - called_at)
+
+    def _trace(self, spans: Spans, entry: Entry, before: State, state: State) -> None:
+        if before is State.RUNNING:
+            spans.settled(entry, state)
+        if not _may_be_undone(entry, state):
+            spans.forget(entry)
+
+
+def _may_be_undone(entry: Entry, state: State) -> bool:
+    if state is State.IN_DOUBT:
+        return entry.contract.on_unknown == "undo"
+    return state in PENDING

@@ -71,9 +71,11 @@ class Recorder:
         input.ret_type = self._capture(call, input)
 
         def start() -> Any:
-            if call.entry is not None:
-                _describe(call.entry, input)
-            return proceed(input)
+            if call.entry is None:
+                return proceed(input)
+            _describe(call.entry, input)
+            with run.observer.starting(call.entry, input):
+                return proceed(input)
 
         handle = self._started(call, start)
         once = input.retry_policy is not None and input.retry_policy.maximum_attempts == 1
@@ -118,14 +120,25 @@ class Recorder:
         call.left_alone = abandoned
         run.track(call)
         try:
-            if call.entry is not None and call.entry.contract.needs_args:
-                call.entry.args = arguments.of_call(input)
-            handle = await proceed(input)
+            handle = await self._start_child(call, input, proceed)
         except BaseException as err:
             self._child_not_started(call, err)
             raise
         self._watch(call, handle, started=True)
         return handle
+
+    async def _start_child(
+        self,
+        call: Call,
+        input: StartChildWorkflowInput,
+        proceed: Callable[[StartChildWorkflowInput], Awaitable[Any]],
+    ) -> Any:
+        if call.entry is None:
+            return await proceed(input)
+        if call.entry.contract.needs_args:
+            call.entry.args = arguments.of_call(input)
+        with self._run.observer.starting(call.entry, input):
+            return await proceed(input)
 
     def _named(self, kind: Kind, name: str, key: str, ordinal: int, args: Any) -> Call | None:
         """Make the call that a contract names, or ``None``."""
