@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agboss_temporal.telemetry import names
 
 if TYPE_CHECKING:
+    from agboss_temporal.core.wire import CallRecord
     from agboss_temporal.telemetry.spans import Spans
 
 
@@ -34,6 +35,18 @@ def workflow_spans(*, actions: bool) -> Callable[[], Spans] | None:
 
     tracer = trace.get_tracer(names.SCOPE, _version())
     return lambda: Spans(tracer, actions=actions)
+
+
+def activity_describer() -> Callable[[CallRecord], None] | None:
+    """Return what describes the current span of an activity, asked when a worker is constructed.
+
+    ``None`` if nobody in the process has imported OpenTelemetry: then no span is ever current.
+    """
+    if "opentelemetry.trace" not in sys.modules:
+        return None
+    from agboss_temporal.telemetry.enriching import describe
+
+    return describe
 
 
 def _version() -> str:

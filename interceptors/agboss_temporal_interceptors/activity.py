@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
@@ -25,10 +26,12 @@ class CompensationActivityInbound(ActivityInboundInterceptor):
         next: ActivityInboundInterceptor,
         contracts: ContractTable,
         unrecorded: Literal["log", "fail"],
+        describe: Callable[[wire.CallRecord], None] | None = None,
     ) -> None:
         super().__init__(next)
         self._contracts = contracts
         self._unrecorded = unrecorded
+        self._describe = describe
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         """Set the identity for the activity's own code, then run it."""
@@ -37,6 +40,8 @@ class CompensationActivityInbound(ActivityInboundInterceptor):
             self._notice_unrecorded()
             return await self.next.execute_activity(input)
         record = _record(payload)
+        if self._describe is not None and not isinstance(record, str):
+            self._describe(record)
         source = idempotency.IdentitySource(partial(_identity, record))
         token = idempotency.current.set(source)
         try:

@@ -18,7 +18,7 @@ from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
 from agboss_temporal.telemetry.reporter import Reporter
-from agboss_temporal.telemetry.tracing import workflow_spans
+from agboss_temporal.telemetry.tracing import activity_describer, workflow_spans
 from agboss_temporal_interceptors.activity import CompensationActivityInbound
 from agboss_temporal_interceptors.headers import Records
 from agboss_temporal_interceptors.nesting import place
@@ -62,6 +62,7 @@ class CompensationInterceptor(Interceptor):
         self._compensated_children = compensated_children
         self._payload_limit = payload_limit
         self._trace_actions = trace_actions
+        self._describe = activity_describer()
         self.budget = HistoryBudget()
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
@@ -90,7 +91,7 @@ class CompensationInterceptor(Interceptor):
         return Inbound
 
     def _activity_side(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return CompensationActivityInbound(next, self._contracts, self._unrecorded)
+        return CompensationActivityInbound(next, self._contracts, self._unrecorded, self._describe)
 
     def _workflow_side(
         self,

@@ -56,6 +56,14 @@ class Told(CompensatedWorkflow):
         await note("meanwhile")
         call.cancelled()
 
+    async def retries(self) -> None:
+        await charge("again")
+        await explode()
+
+    async def commits(self) -> None:
+        await reserve("a")
+        await ship("a")
+
     async def goes_on(self) -> None:
         await charge("first")
         workflow.continue_as_new("fails_next")
