@@ -23,20 +23,12 @@ from agboss_temporal.core.plan import Unwind, UnwindLog
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.scope import Scope, UnitPath, related
 from agboss_temporal.exceptions import ConfigurationError
+from agboss_temporal.observer import Observer
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.turns import Turns
 
 INSTALLED: Final = "__agboss_temporal_installed"
 """Name of the extern function that proves to workflow code that the interceptor is there."""
-
-UNWIND_PATCH: Final = "agboss-unwind-1"
-"""Id of the marker with which a run's own unwind begins."""
-
-HANDLER_PATCH: Final = "agboss-handler-unwind-1"
-"""Id of the marker with which the unwind of a handler begins, in a run that goes on."""
-
-CONTINUE_PATCH: Final = "agboss-continue-1"
-"""Id of the marker with which a run that continues as new lets running calls settle."""
 
 RESTLESS_TURNS: Final = 1000
 """How many turns of the loop without a pause are taken for a loop that never pauses."""
@@ -63,6 +55,7 @@ class Run:
         payload_limit: Size in bytes above which the server may refuse an undo's context.
         budget: How much of the history an unwind may use.
         left_running: Types of the children that unwind themselves without the run, by handle.
+        observer: Who is told what happens.
         handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
@@ -72,6 +65,7 @@ class Run:
         default_policy: CompensationPolicy,
         payload_limit: int,
         budget: HistoryBudget,
+        observer: Observer,
     ) -> None:
         self.contracts = contracts
         self.payload_limit = payload_limit
@@ -79,7 +73,8 @@ class Run:
         self.left_running: dict[asyncio.Future[Any], str] = {}
         self.handed_over = 0
         self.handing_over: dict[str, tuple[int, Unwind]] = {}
-        self.ledger = Ledger()
+        self.observer = observer
+        self.ledger = Ledger(observer)
         self.unwinds = UnwindLog()
         self.root = units.Unit()
         self.handlers: dict[UnitPath, None] = {}
@@ -108,6 +103,7 @@ class Run:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             setattr(self._loop, _ON_LOOP, self)
+            self.observer.entered(self._loop)
 
     @staticmethod
     def current() -> Run:

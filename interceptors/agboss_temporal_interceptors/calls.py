@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -20,6 +22,7 @@ from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Run
+from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo_context import wire_size
 from agboss_temporal.unwind import probe_eviction
 from agboss_temporal_interceptors import arguments, headers, outcomes
@@ -69,9 +72,11 @@ class Recorder:
         input.ret_type = self._capture(call, input)
 
         def start() -> Any:
-            if call.entry is not None:
-                _describe(call.entry, input)
-            return proceed(input)
+            if call.entry is None:
+                return proceed(input)
+            _describe(call.entry, input)
+            with run.observer.starting(call.entry, input):
+                return proceed(input)
 
         handle = self._started(call, start)
         once = input.retry_policy is not None and input.retry_policy.maximum_attempts == 1
@@ -116,14 +121,25 @@ class Recorder:
         call.left_alone = abandoned
         run.track(call)
         try:
-            if call.entry is not None and call.entry.contract.needs_args:
-                call.entry.args = arguments.of_call(input)
-            handle = await proceed(input)
+            handle = await self._start_child(call, input, proceed)
         except BaseException as err:
             self._child_not_started(call, input.workflow, err)
             raise
         self._watch(call, handle, started=True)
         return handle
+
+    async def _start_child(
+        self,
+        call: Call,
+        input: StartChildWorkflowInput,
+        proceed: Callable[[StartChildWorkflowInput], Awaitable[Any]],
+    ) -> Any:
+        if call.entry is None:
+            return await proceed(input)
+        if call.entry.contract.needs_args:
+            call.entry.args = arguments.of_call(input)
+        with self._run.observer.starting(call.entry, input):
+            return await proceed(input)
 
     def _named(self, kind: Kind, name: str, key: str, ordinal: int, args: Any) -> Call | None:
         """Make the call that a contract names, or ``None``."""
@@ -241,13 +257,22 @@ def _warn_of_size(run: Run, call: Call) -> None:
     if size > run.payload_limit:
         # The logger needs the workflow's loop, and that runs only after the events are applied.
         run.loop.call_soon(
-            workflow.logger.warning,
-            "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
-            "not be undone. Pass large data by reference, or declare another undo_input",
-            entry.contract.undo,
-            entry.contract.action,
-            size,
-            run.payload_limit,
+            partial(
+                log,
+                logging.WARNING,
+                "context_too_large",
+                "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
+                "not be undone. Pass large data by reference, or declare another undo_input",
+                entry.contract.undo,
+                entry.contract.action,
+                size,
+                run.payload_limit,
+                action=entry.contract.action,
+                undo=entry.contract.undo,
+                key=entry.key,
+                bytes=size,
+                limit=run.payload_limit,
+            )
         )
 
 

@@ -17,7 +17,8 @@ from agboss_temporal.exceptions import (
     ConfigurationError,
     UncommittedActionError,
 )
-from agboss_temporal.run import CONTINUE_PATCH, UNWIND_PATCH, Run
+from agboss_temporal.markers import CONTINUE_PATCH, UNWIND_PATCH
+from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.units import Unit
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
@@ -159,7 +160,7 @@ class Endings:
         if unwinds:
             await self._unwind(ending.why)
         await self._idle()
-        self._close()
+        self._run.ledger.close()
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
@@ -198,15 +199,8 @@ class Endings:
             if uncommitted and workflow.patched(UNWIND_PATCH):
                 await self._fail_unless_committed(uncommitted)
         run.ledger.finish()
-        self._close()
+        self._run.ledger.close()
         return result
-
-    def _close(self) -> None:
-        running = [e.contract.action for e in self._run.ledger.close()]
-        if running:
-            workflow.logger.warning(
-                "the run closes while %s still runs; nothing will undo it", ", ".join(running)
-            )
 
     async def _fail_unless_committed(self, uncommitted: Sequence[Entry]) -> None:
         """Fail a run that returned; not if a committer that was at work has sealed all of it."""
@@ -220,7 +214,7 @@ class Endings:
             if not record.plan and all(e.state is State.SEALED for e in uncommitted):
                 return
         run.ledger.finish()
-        self._close()
+        self._run.ledger.close()
         if run.unwinds.left_behind:
             raise CompensationFailedError(run.report()) from error
         raise error
