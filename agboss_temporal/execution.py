@@ -164,12 +164,15 @@ class Execution:
         silent = Outcome("failed", found if isinstance(found, str) else "it was not answered for")
         outcomes = {} if isinstance(found, str) else found
         for planned in portion:
-            self._adopt(planned, outcomes.get(planned.entry.key, silent))
+            key = planned.entry.key
+            self._adopt(planned, outcomes.get(key, silent), answered=key in outcomes)
         show(self._run)
 
-    def _adopt(self, planned: Planned, outcome: Outcome) -> None:
+    def _adopt(self, planned: Planned, outcome: Outcome, *, answered: bool) -> None:
         """Make the verdict of a child that of the plan."""
         entry = planned.entry
+        if answered:
+            self._run.observer.answered(entry)
         step = _STEPS.get(outcome.verdict, Step.FAIL)
         if step not in (Step.SUCCEED, Step.FAIL):
             self._run.ledger.reopen(entry)
@@ -220,6 +223,7 @@ class Execution:
 
     async def _undo(self, number: int, left: timedelta | None) -> None:
         planned = self._plan[number]
+        self._run.observer.undo_begins(self._record, planned)
         summary = f"undo of {planned.entry.contract.action} {number + 1}/{len(self._plan)}"
         reason = await undo(
             self._run, self._record, planned.entry, self._why, self._policy, left, summary
@@ -238,9 +242,8 @@ class Execution:
         planned.reason = reason
         planned.ended_at = self._run.now()
         planned.started_at = planned.started_at or planned.ended_at
+        self._run.observer.judged(self._record, planned)
         if step is Step.FAIL:
-            action = planned.entry.contract.action
-            workflow.logger.error("the undo of %s gave up: %s", action, reason)
             self._stopped = self._stopped or self._policy.on_exhausted == "stop"
 
 

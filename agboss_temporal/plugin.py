@@ -46,6 +46,9 @@ class CompensationPlugin(SimplePlugin):
         unrecorded: What an action does on a worker of this client when it is not recorded,
             because the workflow's worker lacks the plugin or calls it as a local activity:
             ``"log"`` (and count), or ``"fail"`` with a retryable error, which a deploy cures.
+        trace_actions: Whether each action has a span of its own, ``Action:<name>``, to which that
+            of its undo is linked. Takes effect where unwinds are traced at all: with a tracer
+            provider of ``temporalio.contrib.opentelemetry.create_tracer_provider``.
 
     Raises:
         ContractError: When a worker is constructed, with everything that its declarations say
@@ -59,10 +62,12 @@ class CompensationPlugin(SimplePlugin):
         *,
         policy: CompensationPolicy | None = None,
         unrecorded: Literal["log", "fail"] = "log",
+        trace_actions: bool = False,
     ) -> None:
         super().__init__("agboss.CompensationPlugin", workflow_runner=_pass_through)
         self._policy = policy or CompensationPolicy()
         self._unrecorded: Literal["log", "fail"] = unrecorded
+        self._trace_actions = trace_actions
 
     @property
     def policy(self) -> CompensationPolicy:
@@ -120,6 +125,7 @@ class CompensationPlugin(SimplePlugin):
             unrecorded=self._unrecorded,
             compensated_children=_compensated(table, workflows),
             payload_limit=payload_limit(converter),
+            trace_actions=self._trace_actions,
         )
         # First: it sees how a run ends after the worker's other interceptors have had their say,
         # and a call as they send it. Those of the client (tracing) stay outside of it.

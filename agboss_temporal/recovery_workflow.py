@@ -55,11 +55,14 @@ class RecoveryWorkflow:
         record = self._record(run)
         why = Why(record.trigger, told=_reason(self._plan))
         run.unwinds.adopt(record)
+        run.observer.unwind_begins(record)
+        run.observer.unwind_planned(record)
         execution = Execution(
             run, record, why, self._policy, until=self._until(run), hands_over=False
         )
         await protected(execution.run_plan())
         run.unwinds.end(record, run.now())
+        run.observer.unwind_ended(record)
         show(run)
         if self._plan.fails and record.left_behind:
             raise CompensationFailedError(run.report())

@@ -106,16 +106,24 @@ async def _unwind(
         record.started_at = run.now()
         run.unwinds.begin(record)
         run.close_scope(scope)
+        calls = run.calls_within(scope, only)
+        told = bool(calls or run.calls_about(scope) or _plan(run, scope, only, select))
+        if told:
+            run.observer.unwind_begins(record)
         try:
-            await settle(run.calls_within(scope, only))
+            await settle(calls)
             while deciding := run.calls_about(scope):
                 await settled(deciding)
             run.unwinds.plan(record, _plan(run, scope, only, select))
+            if told:
+                run.observer.unwind_planned(record)
             if record.plan:
                 await execute(run, record, why)
         finally:
             run.reopen_scope(scope)
             run.unwinds.end(record, run.now())
+        if told:
+            run.observer.unwind_ended(record)
     show(run)
     return record
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import CancelledError
 
-from agboss_temporal.core.entry import Entry
+from agboss_temporal.core.entry import Entry, State
+from agboss_temporal.core.plan import Unwind
 from agboss_temporal.core.scope import Scope
 from agboss_temporal.exceptions import (
     CompensationFailedError,
     ConfigurationError,
     UncommittedActionError,
 )
-from agboss_temporal.run import CONTINUE_PATCH, UNWIND_PATCH, Run
+from agboss_temporal.markers import CONTINUE_PATCH, UNWIND_PATCH
+from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.units import Unit
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
@@ -156,9 +158,9 @@ class Endings:
         if unit is not None:
             await self._handlers.undo(unit, ending.error)
         if unwinds:
-            await protected(unwind(run, ending.why, Scope(), ending=True))
-            await self._handlers.stop()
-        self._close()
+            await self._unwind(ending.why)
+        await self._idle()
+        self._run.ledger.close()
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
@@ -166,51 +168,53 @@ class Endings:
         self._ending.set_result(final)
         return final
 
+    async def _unwind(self, why: Why, select: Callable[[Entry], bool] | None = None) -> Unwind:
+        """Undo what the handlers at work have done, then the rest of what is selected."""
+        if left := self._run.left_running.values():
+            workflow.logger.warning(
+                "children that were started with ABANDON go on: %s", ", ".join(left)
+            )
+        await self._handlers.stop()
+        record, _ = await protected(unwind(self._run, why, Scope(), select=select, ending=True))
+        await self._handlers.stop()
+        return record
+
     async def _quiet(self) -> None:
         """Let an unwind that is at work end, and let no named call start before the run closes."""
         self._run.closing = True
         self._run.close_scope(Scope())
+        await self._idle()
+
+    async def _idle(self) -> None:
+        """Let the unwinds that are at work end: handlers may fail while the run is ending."""
         if self._run.turns:
             await protected(self._run.turns.idle())
 
     async def _returned(self, result: Any) -> Any:
         run = self._run
         await self._quiet()
+        await self._close_instead()
         if run.policy is not None and run.policy.uncommitted == "fail":
-            uncommitted = _uncommitted(run)
+            uncommitted = [e for e in run.ledger.open_entries() if _needs_committer(e)]
             if uncommitted and workflow.patched(UNWIND_PATCH):
-                await self._fail_uncommitted()
+                await self._fail_unless_committed(uncommitted)
         run.ledger.finish()
-        self._close()
+        self._run.ledger.close()
         return result
 
-    def _close(self) -> None:
-        running = [e.contract.action for e in self._run.ledger.close()]
-        if running:
-            workflow.logger.warning(
-                "the run closes while %s still runs; nothing will undo it", ", ".join(running)
-            )
-
-    async def _fail_uncommitted(self) -> None:
+    async def _fail_unless_committed(self, uncommitted: Sequence[Entry]) -> None:
+        """Fail a run that returned; not if a committer that was at work has sealed all of it."""
         run = self._run
-        names = {e.contract.action: e.contract.committer or "" for e in _uncommitted(run)}
-        error = UncommittedActionError(names)
+        error = UncommittedActionError(
+            {e.contract.action: e.contract.committer or "" for e in uncommitted}
+        )
         self._ending = run.loop.create_future()
         if run.policy is not None and "node-failure" in run.policy.triggers:
-            why = Why("node-failure", error)
-            record, _ = await protected(
-                unwind(
-                    run,
-                    why,
-                    Scope(),
-                    select=lambda e: e.contract.committer is not None,
-                    ending=True,
-                )
-            )
-            if not record.plan and not _uncommitted(run):
+            record = await self._unwind(Why("node-failure", error), _needs_committer)
+            if not record.plan and all(e.state is State.SEALED for e in uncommitted):
                 return
         run.ledger.finish()
-        self._close()
+        self._run.ledger.close()
         if run.unwinds.left_behind:
             raise CompensationFailedError(run.report()) from error
         raise error
@@ -235,5 +239,5 @@ def _cause_of(final: BaseException, ending: Ending) -> BaseException | None:
     return ending.error
 
 
-def _uncommitted(run: Run) -> list[Entry]:
-    return [e for e in run.ledger.open_entries() if e.contract.committer is not None]
+def _needs_committer(entry: Entry) -> bool:
+    return entry.contract.committer is not None

@@ -62,6 +62,7 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
         self._run.enter()
         if self._run.policy is None:
             return await without_joins(self.next.execute_workflow(input))
+        self._run.observer.main_begins()
         return await self._endings.of_run(self.next.execute_workflow(input))
 
     async def handle_signal(self, input: HandleSignalInput) -> None:

@@ -81,7 +81,7 @@ async def test_e2_a_fan_out_is_undone_at_once(harness: Harness) -> None:
     await check(harness, [["a", "b", "c", "d"]], [{"a", "b", "c", "d"}])
 
 
-async def test_e2_mixed_shapes_keep_every_real_order(harness: Harness) -> None:
+async def test_e2_n6_mixed_shapes_keep_every_real_order(harness: Harness) -> None:
     await check(harness, [["a"], ["b", "c"], ["d"]], [{"d"}, {"b", "c"}, {"a"}])
     await check(harness, [["a", "b"], ["c", "d", "e"], ["f"]], [{"f"}, {"c", "d", "e"}, {"a", "b"}])
 

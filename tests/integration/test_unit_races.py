@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateStage
+from temporalio.exceptions import ApplicationError
 
 from tests.integration.unit_race_flows import OptedOutBug, Races
 from tests.support.acts import WORLD
@@ -17,6 +18,7 @@ from tests.support.harness import (
     until_did,
     until_event,
     until_observed,
+    until_scheduled,
 )
 
 ACCEPTED = WorkflowUpdateStage.ACCEPTED
@@ -68,6 +70,51 @@ async def test_an_update_that_fails_while_the_run_continues_is_undone(harness: H
         done = await harness.finish(harness.client.get_workflow_handle(handle.id))
     assert done.result == "renewed"
     assert effects(done)[2:] == ["refund:second", "refund:first"]
+
+
+async def test_a_run_that_ends_uncommitted_stops_its_handlers_and_undoes_theirs(
+    harness: Harness,
+) -> None:
+    async with harness.worker([Races]) as queue:
+        handle = await harness.start(queue, Races.run, "uncommitted_when_told")
+        update = await handle.start_update(Races.charges_and_hangs, wait_for_stage=ACCEPTED)
+        await until_did(handle, f"at:{handle.id}")
+        await handle.signal("proceed")
+        await until_event(handle, "ActivityTaskCancelRequested")
+        WORLD.gate(handle.id).set()
+        with pytest.raises(WorkflowUpdateFailedError):
+            await update.result()
+        done = await harness.finish(handle)
+    assert isinstance(done.error, ApplicationError)
+    assert done.error.type == "UncommittedActionError"
+    assert effects(done)[-3:] == ["refund:y", "refund:x", "release:a"]
+    assert done.report.status == "completed"
+    assert [u.trigger for u in done.report.unwinds] == ["handler", "node-failure"]
+
+
+async def test_a_run_that_returns_is_failed_by_a_signal_handler_while_it_waits(
+    harness: Harness,
+) -> None:
+    async with harness.worker([Races]) as queue:
+        run_id = f"waits-{id(harness)}"
+        undoing = WORLD.gate("refund:of the update")
+        handle = await harness.start(queue, Races.run, "waits", id=run_id)
+        await handle.signal(Races.fails_when_signalled)
+        await until_did(handle, "charge:of the signal")
+        update = await handle.start_update(
+            Races.lets_the_run_return_and_fails, wait_for_stage=ACCEPTED
+        )
+        await until_scheduled(handle, "refund")
+        await handle.signal(Races.end)
+        await until_observed(handle, 2, "WorkflowExecutionSignaled")
+        undoing.set()
+        with pytest.raises(WorkflowUpdateFailedError):
+            await update.result()
+        done = await harness.finish(handle)
+    assert isinstance(done.error, ApplicationError)
+    assert done.error.type == "Refused"
+    assert effects(done)[2:] == ["refund:of the update", "refund:of the signal"]
+    assert done.report.status == "completed"
 
 
 async def test_an_update_whose_result_cannot_be_sent_is_undone(harness: Harness) -> None:

@@ -24,6 +24,7 @@ def refused() -> ApplicationError:
 class Racing(CompensatedWorkflow):
     def __init__(self) -> None:
         self.go = False
+        self.ended = False
         self.woken = asyncio.Event()
         self.tasks: list[asyncio.Task[Any]] = []
 
@@ -60,6 +61,33 @@ class Races(Racing):
 
     async def renewed(self) -> str:
         return "renewed"
+
+    async def uncommitted_when_told(self) -> str:
+        await reserve("a")
+        return await self.waits()
+
+    @workflow.signal
+    async def fails_when_signalled(self) -> None:
+        await charge("of the signal")
+        self.woken.set()
+        await workflow.wait_condition(lambda: self.ended)
+        raise refused()
+
+    @workflow.update
+    async def charges_and_hangs(self) -> None:
+        await charge("x")
+        await charge("y", self.gate)
+
+    @workflow.update
+    async def lets_the_run_return_and_fails(self) -> None:
+        """The run returns while this is undone, and a signal handler fails meanwhile."""
+        await charge("of the update")
+        self.go = True
+        raise refused()
+
+    @workflow.signal
+    def end(self) -> None:
+        self.ended = True
 
     @workflow.update
     async def wakes_and_fails(self) -> None:

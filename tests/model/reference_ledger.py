@@ -202,8 +202,8 @@ class Ledger:
         return [Planned(e, "unknown" if e.doubt else "completed") for e in found]
 
     @property
-    def uncommitted(self) -> bool:
-        return any(e.state == "open" and e.committer for e in self.entries)
+    def uncommitted(self) -> list[Entry]:
+        return [e for e in self.entries if e.state == "open" and e.committer]
 
     @property
     def leftovers(self) -> bool:

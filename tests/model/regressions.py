@@ -16,6 +16,7 @@ from tests.model.program import (
     Raise,
     Revert,
     Try,
+    Unit,
 )
 
 REGRESSIONS: dict[str, Program] = {
@@ -66,17 +67,21 @@ REGRESSIONS: dict[str, Program] = {
     "a time limit around an action": Program(
         (Limit((Act(on_cancel="ignore"),)),), events=(Event("expire", at=0),)
     ),
-}
-
-OPEN: dict[str, Program] = {
-    # The run fails as uncommitted and closes while the unwind of the handler has only begun: what
-    # the handler did stays, and the report says "running". A run that fails otherwise cancels its
-    # handlers and undoes what they did first. The reference leaves such programs out.
     "a run that ends uncommitted with a handler at work": Program(
         (Act("ship"),),
         handlers=((Act("unknown_context", on_cancel="obey_after"),),),
         events=(Event("update"),),
         choices=(1,),
     ),
+    "a handler that is refused a call while the run ends": Program(
+        (Unit((Act(), Commit(), Fan("gather", ((Compensate(),), (Act(),))))),),
+        handlers=((Act(), Act(), Act()),),
+        events=(Event("signal", at=1, together=True),),
+    ),
+    "an unwind that begins first and is planned last": Program(
+        (Hang(),),
+        handlers=((Fan("gather", ((Commit(),), (Act(), Raise()))),), (Act(), Raise())),
+        events=(Event("update"), Event("update", at=2, which=1), Event("cancel", at=6)),
+        choices=(1,),
+    ),
 }
-"""Programs of which it is an open question what must come of them."""
