@@ -209,3 +209,15 @@ def test_what_recoveries_have_done_is_seen_in_the_ledger() -> None:
     assert (undone.by, undone.outcome, undone.attempts) == ("r-1", "completed", 2)
     assert undone.settled_event_id is None  # its event is in another history
     assert [e.key for e in told.built_on(50)] == keys[:3]
+
+
+def test_whether_a_handed_over_undo_has_begun_only_its_workflow_tells() -> None:
+    calls = (undo(20, "refund", 20, outcome=None, by="r-1"),)
+    ledger = run(entry(1, "charge", "refund", State.UNDOING, undos=calls))
+    [candidate] = choose(ledger, NOBODY).candidates
+    assert candidate.started_at is None
+    [key] = [e.key for e in ledger]
+    [candidate] = choose(
+        ledger, Attempts([attempt(tried(key, "failed", started_at=at(21)))])
+    ).candidates
+    assert candidate.started_at == at(21)
