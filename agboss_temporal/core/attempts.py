@@ -23,6 +23,7 @@ class Tried:
         reason: For another verdict than ``undone``, an error's type or the bound that ended it.
         started_at: When the undo was started.
         ended_at: When its verdict was known.
+        attempts: The attempt that settled the undo; 0 before.
     """
 
     key: str
@@ -33,6 +34,7 @@ class Tried:
     reason: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ def _with_calls(entry: RunEntry, attempts: Attempts, last_event_id: int) -> RunE
                 activity=tried.undo or "",
                 scheduled_at=tried.started_at,
                 settled_at=tried.ended_at,
+                attempts=tried.attempts,
                 outcome={"undone": "completed"}.get(tried.verdict or "", tried.verdict),
                 reason=tried.reason,
                 by=attempt.workflow_id,
