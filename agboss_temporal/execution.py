@@ -13,8 +13,9 @@ from agboss_temporal.core import markdown
 from agboss_temporal.core.entry import State, Step
 from agboss_temporal.core.order import CausalOrder
 from agboss_temporal.core.plan import Planned, Unwind
+from agboss_temporal.core.portions import Portion
 from agboss_temporal.core.recovery import Outcome
-from agboss_temporal.hand_over import Portion, delegate, portion
+from agboss_temporal.hand_over import delegate, portion
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, payload_size, undo

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
@@ -24,20 +23,15 @@ from agboss_temporal.actions import check_input
 from agboss_temporal.core.contract import Contract, ContractTable, Fault
 from agboss_temporal.exceptions import ConfigurationError, ContractError
 from agboss_temporal.interceptors import CompensationInterceptor
+from agboss_temporal.patches import OWN_PATCHES
+from agboss_temporal.plan_input import payload_limit
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.recovery_workflow import RecoveryWorkflow, VersionedRecoveryWorkflow
 from agboss_temporal.workflow import POLICY_ATTRIBUTE, CompensatedWorkflow, policy_fault
 from agboss_temporal_interceptors.capture import supported_by
-from agboss_temporal_interceptors.interceptor import DEFAULT_PAYLOAD_LIMIT
-
-_OWN_PATCHES: Final = "agboss-"
 
 _PASSED_THROUGH: Final = ("agboss_temporal", "agboss_temporal_interceptors")
 """Modules that the sandbox must not import again: workflow code and interceptors share them."""
-
-_CODEC_HEADROOM: Final = 0.7
-"""Share of the payload limit that is used where a codec may make payloads larger; base64 alone
-makes them a third larger."""
 
 
 class CompensationPlugin(SimplePlugin):
@@ -73,6 +67,11 @@ class CompensationPlugin(SimplePlugin):
         self._policy = policy or CompensationPolicy()
         self._unrecorded: Literal["log", "fail"] = unrecorded
         self._trace_actions = trace_actions
+
+    @property
+    def policy(self) -> CompensationPolicy:
+        """What holds for every workflow that has no policy of its own."""
+        return self._policy
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
         """Check the worker's declarations and give it the interceptor."""
@@ -119,17 +118,12 @@ class CompensationPlugin(SimplePlugin):
         wired = list(interceptors)
         if any(isinstance(i, CompensationInterceptor) for i in wired):
             return wired
-        limit = DEFAULT_PAYLOAD_LIMIT
-        if converter.external_storage is not None:
-            limit = sys.maxsize  # What is large goes there.
-        elif converter.payload_codec is not None:
-            limit = int(limit * _CODEC_HEADROOM)
         ours = CompensationInterceptor(
             table,
             self._policy,
             unrecorded=self._unrecorded,
             compensated_children=_compensated(table, workflows),
-            payload_limit=limit,
+            payload_limit=payload_limit(converter),
             trace_actions=self._trace_actions,
         )
         # First: it sees how a run ends after the worker's other interceptors have had their say,
@@ -160,7 +154,7 @@ def _always_ours(
         return None
 
     def activate(input: PatchActivationInput) -> bool:
-        return input.patch_id.startswith(_OWN_PATCHES) or theirs(input)
+        return input.patch_id.startswith(OWN_PATCHES) or theirs(input)
 
     return activate
 

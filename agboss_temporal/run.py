@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.worker import ContinueAsNewInput
@@ -29,15 +29,6 @@ from agboss_temporal.turns import Turns
 
 INSTALLED: Final = "__agboss_temporal_installed"
 """Name of the extern function that proves to workflow code that the interceptor is there."""
-
-UNWIND_PATCH: Final = "agboss-unwind-1"
-"""Id of the marker with which a run's own unwind begins."""
-
-HANDLER_PATCH: Final = "agboss-handler-unwind-1"
-"""Id of the marker with which the unwind of a handler begins, in a run that goes on."""
-
-CONTINUE_PATCH: Final = "agboss-continue-1"
-"""Id of the marker with which a run that continues as new lets running calls settle."""
 
 RESTLESS_TURNS: Final = 1000
 """How many turns of the loop without a pause are taken for a loop that never pauses."""
@@ -64,6 +55,8 @@ class Run:
         payload_limit: Size in bytes above which the server may refuse an undo's context.
         budget: How much of the history an unwind may use.
         observer: Who is told what happens.
+        left_running: Children that unwind themselves but were started to go on without the run:
+            their types, by handle.
         handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
@@ -78,6 +71,7 @@ class Run:
         self.contracts = contracts
         self.payload_limit = payload_limit
         self.budget = budget
+        self.left_running: dict[asyncio.Future[Any], str] = {}
         self.handed_over = 0
         self.handing_over: dict[str, tuple[int, Unwind]] = {}
         self.observer = observer
@@ -170,6 +164,11 @@ class Run:
         """Let go of a call whose settling event has been applied."""
         self._calls.pop(call.key, None)
         call.settle()
+
+    def leave_running(self, child: asyncio.Future[Any], name: str) -> None:
+        """Keep in mind a child that no unwind cancels, while it runs."""
+        self.left_running[child] = name
+        child.add_done_callback(self.left_running.pop)
 
     def calls_within(self, scope: Scope, only: str | None = None) -> list[Call]:
         """List the calls in flight that an unwind settles, oldest first.

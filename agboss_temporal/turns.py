@@ -50,6 +50,6 @@ class Turns:
             turn.ended.set_result(None)
 
     async def idle(self) -> None:
-        """Wait until what was announced before has ended."""
-        async with self.alone(self.announce(())):
-            pass
+        """Wait until no unwind is at work or announced, also none that is announced meanwhile."""
+        while self._turns:
+            await asyncio.wait([turn.ended for turn in self._turns])

@@ -24,6 +24,7 @@ from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Run
 from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo_context import wire_size
+from agboss_temporal.unwind import probe_eviction
 from agboss_temporal_interceptors import arguments, headers, outcomes
 from agboss_temporal_interceptors.cancelling import Canceller
 from agboss_temporal_interceptors.capture import Capture
@@ -106,7 +107,9 @@ class Recorder:
             input.parent_close_policy = ClosePolicy.REQUEST_CANCEL
         if call is None:
             if abandoned:
-                return await proceed(input)
+                handle = await proceed(input)
+                run.leave_running(handle, input.workflow)
+                return handle
             unit = run.unit.path
             self._refuse_while_unwinding(input.workflow, unit)
             call = Call(key, ordinal, unit)
@@ -122,7 +125,7 @@ class Recorder:
         try:
             handle = await self._start_child(call, input, proceed)
         except BaseException as err:
-            self._child_not_started(call, err)
+            self._child_not_started(call, input.workflow, err)
             raise
         self._watch(call, handle, started=True)
         return handle
@@ -234,10 +237,20 @@ class Recorder:
             self._canceller.attach(call, handle, observation, loop)
         call.cancellable(handle.cancel)
 
-    def _child_not_started(self, call: Call, error: BaseException) -> None:
+    def _child_not_started(self, call: Call, name: str, error: BaseException) -> None:
         """Account for a child whose start was refused, or was pending when a cancel came."""
         pending = isinstance(error, asyncio.CancelledError)
         self._run.failed(call, "cancelled" if pending else None)
+        if pending and call.entry is None:
+            probe_eviction()
+            log(
+                logging.WARNING,
+                "child_start_pending",
+                "a cancel came while a child of type %s was being started; nobody waits for it, "
+                "and whether it runs is not known",
+                name,
+                child=name,
+            )
 
 
 def _warn_of_size(run: Run, call: Call) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -17,7 +18,9 @@ from agboss_temporal.exceptions import (
     ConfigurationError,
     UncommittedActionError,
 )
-from agboss_temporal.run import CONTINUE_PATCH, UNWIND_PATCH, Run
+from agboss_temporal.patches import CONTINUE_PATCH, UNWIND_PATCH
+from agboss_temporal.run import Run
+from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.units import Unit
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
@@ -158,7 +161,8 @@ class Endings:
             await self._handlers.undo(unit, ending.error)
         if unwinds:
             await self._unwind(ending.why)
-        self._run.ledger.close()
+        await self._idle()
+        run.ledger.close()
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
@@ -168,6 +172,14 @@ class Endings:
 
     async def _unwind(self, why: Why, select: Callable[[Entry], bool] | None = None) -> Unwind:
         """Undo what the handlers at work have done, then the rest of what is selected."""
+        if left := self._run.left_running.values():
+            log(
+                logging.WARNING,
+                "child_left_running",
+                "children that were started with ABANDON go on: %s",
+                ", ".join(left),
+                children=list(left),
+            )
         await self._handlers.stop()
         record, _ = await protected(unwind(self._run, why, Scope(), select=select, ending=True))
         await self._handlers.stop()
@@ -177,6 +189,10 @@ class Endings:
         """Let an unwind that is at work end, and let no named call start before the run closes."""
         self._run.closing = True
         self._run.close_scope(Scope())
+        await self._idle()
+
+    async def _idle(self) -> None:
+        """Let the unwinds that are at work end: handlers may fail while the run is ending."""
         if self._run.turns:
             await protected(self._run.turns.idle())
 

@@ -80,7 +80,7 @@ def record_of_undo(entry: Entry, unwind: Unwind, *, first: bool) -> wire.CallRec
     record = wire.CallRecord(
         undoes=entry.key,
         unwind=unwind.ordinal,
-        origin=unwind.origin,
+        origin=entry.origin or unwind.origin,
         undoes_action=entry.contract.action,
     )
     if not first:

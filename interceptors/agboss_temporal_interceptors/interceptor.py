@@ -15,6 +15,7 @@ from temporalio.worker import (
 
 from agboss_temporal.core.budget import HistoryBudget
 from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.plan_input import DEFAULT_PAYLOAD_LIMIT
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
 from agboss_temporal.telemetry.reporter import Reporter
@@ -26,8 +27,6 @@ from agboss_temporal_interceptors.workflow import CompensationWorkflowInbound
 
 if TYPE_CHECKING:
     from agboss_temporal.telemetry.spans import Spans
-
-DEFAULT_PAYLOAD_LIMIT = 2 * 1024 * 1024
 
 
 class CompensationInterceptor(Interceptor):

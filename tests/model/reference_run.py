@@ -10,7 +10,6 @@ from tests.model.reference_ledger import (
     Entry,
     Err,
     Scope,
-    Turn,
     Undetermined,
     left_behind,
     protected,
@@ -139,12 +138,14 @@ class Run(Code):
         """No call starts any more; an unwind that is at work ends."""
         self.closing = True
         self.unwinding.append(lambda scope: True)
-        if self.turns:
-            await protected(self._idle(self.announce(self.root)))
+        await self._idle()
 
-    async def _idle(self, turn: Turn) -> None:
-        async with self.alone(turn):
-            pass
+    async def _idle(self) -> None:
+        while self.turns:
+            await protected(self._wait_for_all([turn.ended for turn in self.turns]))
+
+    async def _wait_for_all(self, done: Sequence[asyncio.Future[None]]) -> None:
+        await asyncio.wait(done)
 
     async def _fail(self, error: BaseException, own: Scope | None = None) -> None:
         """The run fails or is cancelled; ``own`` is the unit of the handler that failed it."""
@@ -167,6 +168,7 @@ class Run(Code):
         if unwinds:
             await protected(self.unwind(self.root, trigger, stop=self.stops, ending=True))
             await self._stop_handlers()
+        await self._idle()
         final = self._final(kind)
         if cancelled and final == kind:
             self._close("CANCELED", "cancelled")

@@ -16,6 +16,7 @@ from tests.model.program import (
     Raise,
     Revert,
     Try,
+    Unit,
 )
 
 REGRESSIONS: dict[str, Program] = {
@@ -71,5 +72,10 @@ REGRESSIONS: dict[str, Program] = {
         handlers=((Act("unknown_context", on_cancel="obey_after"),),),
         events=(Event("update"),),
         choices=(1,),
+    ),
+    "a handler that is refused a call while the run ends": Program(
+        (Unit((Act(), Commit(), Fan("gather", ((Compensate(),), (Act(),))))),),
+        handlers=((Act(), Act(), Act()),),
+        events=(Event("signal", at=1, together=True),),
     ),
 }
