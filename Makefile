@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(READY)  ## Run the sample's four stories; KEEP=1 leaves the server up until Ctrl-C
+demo: $(READY)  ## Run the sample's five stories; KEEP=1 leaves the server up until Ctrl-C
 	@$(RUN) -m samples.order.demo $(if $(KEEP),--keep)
 
 test: $(READY)  ## Run the tests; ARGS goes to pytest

@@ -23,12 +23,13 @@ from agboss_temporal.actions import check_input
 from agboss_temporal.core.contract import Contract, ContractTable, Fault
 from agboss_temporal.exceptions import ConfigurationError, ContractError
 from agboss_temporal.interceptors import CompensationInterceptor
-from agboss_temporal.patches import OWN_PATCHES
 from agboss_temporal.plan_input import payload_limit
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.recovery_workflow import RecoveryWorkflow, VersionedRecoveryWorkflow
 from agboss_temporal.workflow import POLICY_ATTRIBUTE, CompensatedWorkflow, policy_fault
 from agboss_temporal_interceptors.capture import supported_by
+
+_OWN_PATCHES: Final = "agboss-"
 
 _PASSED_THROUGH: Final = ("agboss_temporal", "agboss_temporal_interceptors")
 """Modules that the sandbox must not import again: workflow code and interceptors share them."""
@@ -154,7 +155,7 @@ def _always_ours(
         return None
 
     def activate(input: PatchActivationInput) -> bool:
-        return input.patch_id.startswith(OWN_PATCHES) or theirs(input)
+        return input.patch_id.startswith(_OWN_PATCHES) or theirs(input)
 
     return activate
 

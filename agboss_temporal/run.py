@@ -54,9 +54,8 @@ class Run:
         also_failed: Types of errors that arrived while the run was ending.
         payload_limit: Size in bytes above which the server may refuse an undo's context.
         budget: How much of the history an unwind may use.
+        left_running: Types of the children that unwind themselves without the run, by handle.
         observer: Who is told what happens.
-        left_running: Children that unwind themselves but were started to go on without the run:
-            their types, by handle.
         handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 

@@ -12,7 +12,10 @@ from temporalio.service import RPCError
 
 from agboss_temporal import history
 from agboss_temporal.core.contract import Contract
-from agboss_temporal.core.run_ledger import ChildRun, RunLedger
+from agboss_temporal.core.errors import RecoveryRefused
+from agboss_temporal.core.run_ledger import MAY_HAVE_EFFECT, ChildRun, RunLedger, Unreadable
+from agboss_temporal.recovery.attempts import recovered
+from agboss_temporal.recovery.runs import Read, Runs
 
 MOST_CHILDREN: Final = 100
 """How many children of a closed run are asked how they ended."""
@@ -63,14 +66,28 @@ async def look(target: Target, known: tuple[str, int] = ("", 0)) -> RunLedger | 
     if known == (description.run_id, description.history_length):
         return None
     handle = client.get_workflow_handle(target.workflow_id, run_id=description.run_id)
+    found = await handle.fetch_history()
     ledger = await history.ledger(
-        await handle.fetch_history(),
-        data_converter=client.data_converter,
-        contracts=target.contracts,
+        found, data_converter=client.data_converter, contracts=target.contracts
     )
     # A run that came from a reset has the first event of the run that was reset.
     ledger = replace(ledger, run_id=description.run_id)
-    return replace(ledger, children=await _ends_of(client, ledger)) if ledger.end else ledger
+    if ledger.end is None:
+        return ledger
+    ledger = replace(ledger, children=await _ends_of(client, ledger))
+    return await _recovered(client, Read.of(found, ledger))
+
+
+async def _recovered(client: Client, read: Read) -> RunLedger:
+    """Add what recoveries have done for a closed run, if it has left them anything."""
+    ledger = read.ledger
+    if not any(entry.state in MAY_HAVE_EFFECT for entry in ledger):
+        return ledger
+    try:
+        return await recovered(Runs(client), read)
+    except RecoveryRefused as err:
+        gap = Unreadable(ledger.last_event_id, "recovery", str(err))
+        return replace(ledger, unreadable=(*ledger.unreadable, gap))
 
 
 async def _ends_of(client: Client, ledger: RunLedger) -> tuple[ChildRun, ...]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from agboss_temporal.core.entry import State
+from agboss_temporal.core.run_ledger import MAY_HAVE_EFFECT, RunEntry, RunLedger, UndoCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +83,44 @@ class Attempts:
         """Return when an undo of an entry was last started."""
         starts = [a.tried[key].started_at for a in self._attempts if key in a.tried]
         return max((s for s in starts if s is not None), default=None)
+
+    def calls(self, key: str) -> Iterator[tuple[Attempt, Tried]]:
+        """List the undos of an entry that were started, oldest first."""
+        for attempt in self._attempts:
+            if key in attempt.tried and attempt.tried[key].started_at is not None:
+                yield attempt, attempt.tried[key]
+
+
+def with_attempts(ledger: RunLedger, attempts: Attempts) -> RunLedger:
+    """Add to the ledger of a closed run what recoveries have done for it since.
+
+    Their undos are not in its history, so they stand after its last event and are settled by none.
+    """
+    entries = tuple(
+        _with_calls(entry, attempts, ledger.last_event_id)
+        if entry.state in MAY_HAVE_EFFECT
+        else entry
+        for entry in ledger
+    )
+    return replace(ledger, entries=entries)
+
+
+def _with_calls(entry: RunEntry, attempts: Attempts, last_event_id: int) -> RunEntry:
+    undos, state = list(entry.undos), entry.state
+    for attempt, tried in attempts.calls(entry.key):
+        undos.append(
+            UndoCall(
+                event_id=last_event_id + 1,
+                activity=tried.undo or "",
+                scheduled_at=tried.started_at,
+                settled_at=tried.ended_at,
+                outcome={"undone": "completed"}.get(tried.verdict or "", tried.verdict),
+                reason=tried.reason,
+                by=attempt.workflow_id,
+            )
+        )
+        if tried.verdict == "undone":
+            state = State.UNDONE
+        elif tried.verdict is None and state is not State.UNDONE:
+            state = State.UNDOING
+    return replace(entry, undos=tuple(undos), state=state)

@@ -139,13 +139,19 @@ class UnwindLog:
         self._unwinds.append(unwind)
 
     def plan(self, unwind: Unwind, plan: list[Planned]) -> None:
-        """Give an unwind its plan and its number; one that has nothing to do is not kept."""
+        """Give an unwind its plan and its number; one that has nothing to do is not kept.
+
+        One that began earlier may be planned later: they are listed by their numbers, then those
+        that have none yet.
+        """
+        self._unwinds.remove(unwind)
         if not plan:
-            self._unwinds.remove(unwind)
             return
         self._planned += 1
         unwind.ordinal = self._planned
         unwind.plan = plan
+        place = sum(other.ordinal > 0 for other in self._unwinds)
+        self._unwinds.insert(place, unwind)
 
     def adopt(self, unwind: Unwind) -> None:
         """List an unwind that another run has planned and numbered."""

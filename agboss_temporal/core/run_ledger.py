@@ -188,7 +188,7 @@ class Unreadable:
 
     Attributes:
         event_id: The event that holds it.
-        what: ``header``, ``memo``, ``failure``, ``undo``, ``hand-over``.
+        what: ``header``, ``memo``, ``failure``, ``undo``, ``hand-over``, ``recovery``.
         reason: Why.
     """
 

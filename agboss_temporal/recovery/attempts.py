@@ -12,9 +12,10 @@ from temporalio.client import WorkflowHistory
 from temporalio.converter import DataConverter
 
 from agboss_temporal.core import recovery, wire
-from agboss_temporal.core.attempts import Attempt, Tried
+from agboss_temporal.core.attempts import Attempt, Attempts, Tried, with_attempts
 from agboss_temporal.core.errors import RecordError, RecoveryRefused
 from agboss_temporal.core.report import FAILURE_TYPE, CompensationReport
+from agboss_temporal.core.run_ledger import RunLedger
 from agboss_temporal.history import failures
 from agboss_temporal.history.calls import time_of
 from agboss_temporal.history.payloads import Plain, decoded
@@ -74,6 +75,16 @@ async def attempts_of(runs: Runs, family: tuple[str, str]) -> list[Attempt]:
     raise AssertionError
 
 
+async def recovered(runs: Runs, read: Read) -> RunLedger:
+    """Return the ledger of a closed run with what recoveries have done for it since.
+
+    Raises:
+        RecoveryRefused: A recovery cannot be read.
+    """
+    attempts = await attempts_of(runs, await family_of(runs, read))
+    return with_attempts(read.ledger, Attempts(attempts))
+
+
 async def read_attempt(
     runs: Runs, workflow_id: str, run_id: str | None = None, *, decides: bool = False
 ) -> Attempt | None:
@@ -92,7 +103,7 @@ async def read_attempt(
     if found is None:
         return None
     try:
-        return await _read(found, runs.client.data_converter, decides=decides)
+        return await _read(found, runs.converter(workflow_id), decides=decides)
     except RecordError as err:
         raise RecoveryRefused(
             "unreadable",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -100,33 +100,36 @@ class _Walk:
         if description is None:
             return _Fate(None, Walked(notes=_gone(child, who)))
         below = Walked()
-        description = await self._last(description, who, below)
-        if description.status not in CLOSED:
-            if child.parent_close_policy != "abandon" or child.key is not None:
-                below.notes.append(
-                    f"{who} still runs: cancel it, it undoes itself; then plan again"
-                )
-            return _Fate(description.status, below)
+        description, ledger = await self._last(description, who, below)
         if description.status is _Status.COMPLETED:
             return await self._completed(description, below)
-        return _Fate(description.status, await self._closed(description, who, below))
+        if ledger is not None:
+            await self._closed(ledger, who, below)
+        elif child.parent_close_policy != "abandon" or child.key is not None:
+            below.notes.append(f"{who} still runs: cancel it, it undoes itself; then plan again")
+        return _Fate(description.status, below)
 
     async def _last(
         self, description: WorkflowExecutionDescription, who: str, below: Walked
-    ) -> WorkflowExecutionDescription:
-        """Go to the last run of a child's chain. Only what continues as new hands entries on."""
+    ) -> tuple[WorkflowExecutionDescription, RunLedger | None]:
+        """Go to the last run of a child's chain; only what continues as new hands entries on.
+
+        Returns:
+            The run, and its ledger if it is closed and has not finished.
+        """
+        carried: dict[str, RunEntry] = {}
         while description.status in CLOSED and description.status is not _Status.COMPLETED:
-            read = await self._runs.read(description.id, description.run_id)
-            following = read.ledger.end.next_run_id if read.ledger.end else None
-            if following is None:
-                break
-            if description.status is not _Status.CONTINUED_AS_NEW:
-                below.notes += _left_behind(read.ledger, who, following)
-            then = await self._runs.describe(description.id, following)
+            ledger = (await self._runs.read(description.id, description.run_id)).ledger
+            ledger = _with_times(ledger, carried)
+            following = ledger.end.next_run_id if ledger.end else None
+            then = await self._runs.describe(description.id, following) if following else None
             if then is None:
-                break
+                return description, ledger
+            carried = {entry.key: entry for entry in ledger}
+            if description.status is not _Status.CONTINUED_AS_NEW:
+                below.notes += _left_behind(ledger, who, then.run_id)
             description = then
-        return description
+        return description, None
 
     async def _completed(self, description: WorkflowExecutionDescription, below: Walked) -> _Fate:
         found = await self._runs.history(description.id, description.run_id)
@@ -136,18 +139,29 @@ class _Walk:
             result = next(iter(end.result.payloads), None)
         return _Fate(_Status.COMPLETED, below, result, description.close_time)
 
-    async def _closed(
-        self, description: WorkflowExecutionDescription, who: str, below: Walked
-    ) -> Walked:
-        if description.run_id in self._seen:
-            return below
-        read = await self._runs.read(description.id, description.run_id)
-        newest = await self._runs.describe(description.id)
-        if newest is not None and newest.run_id != description.run_id:
-            below.notes += _left_behind(read.ledger, who, newest.run_id)
-            return below
-        below.add(await self.from_run(read.ledger))
-        return below
+    async def _closed(self, ledger: RunLedger, who: str, below: Walked) -> None:
+        if ledger.run_id in self._seen:
+            return
+        newest = await self._runs.describe(ledger.workflow_id)
+        if newest is not None and newest.run_id != ledger.run_id:
+            below.notes += _left_behind(ledger, who, newest.run_id)
+        else:
+            below.add(await self.from_run(ledger))
+
+
+def _with_times(ledger: RunLedger, earlier: Mapping[str, RunEntry]) -> RunLedger:
+    """Say of what an earlier run has carried over when it was started and settled there."""
+    entries = [
+        replace(
+            entry,
+            scheduled_at=earlier[entry.key].scheduled_at,
+            settled_at=earlier[entry.key].settled_at,
+        )
+        if entry.carried and entry.key in earlier
+        else entry
+        for entry in ledger
+    ]
+    return replace(ledger, entries=tuple(entries))
 
 
 _DONE: Final = ("completed", "not_started")

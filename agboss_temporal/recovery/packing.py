@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from temporalio.api.common.v1 import Payload
-from temporalio.client import Client
-from temporalio.converter import (
-    ActivitySerializationContext,
-    DataConverter,
-    WorkflowSerializationContext,
-)
+from temporalio.converter import ActivitySerializationContext, DataConverter
 
 from agboss_temporal.core.carry import Carried
 from agboss_temporal.core.choosing import Candidate, Placed
 from agboss_temporal.core.errors import RecoveryRefused
 from agboss_temporal.history.payloads import decoded
+from agboss_temporal.recovery.runs import Runs
 from agboss_temporal.undo_options import to_json
 
 
-async def packed(client: Client, placed: Placed) -> Carried:
+async def packed(runs: Runs, placed: Placed) -> Carried:
     """Take an entry along, without codec: the plan itself passes the codec again.
 
     The payload converter never sees what was recorded.
@@ -35,13 +31,13 @@ async def packed(client: Client, placed: Placed) -> Carried:
         contract=contract,
         raw=next(
             iter(
-                await _plain(client, candidate, result)
+                await _plain(runs, candidate, result)
                 if contract.undo_input in ("result", "context")
                 else ()
             ),
             None,
         ),
-        args=tuple(await _plain(client, candidate, entry.args) if contract.needs_args else ()),
+        args=tuple(await _plain(runs, candidate, entry.args) if contract.needs_args else ()),
         doubt=entry.doubt,
         task_queue=entry.task_queue or candidate.run.task_queue,
         priority=entry.priority,
@@ -51,11 +47,11 @@ async def packed(client: Client, placed: Placed) -> Carried:
     )
 
 
-async def _plain(client: Client, candidate: Candidate, payloads: Sequence[Payload]) -> list[bytes]:
+async def _plain(runs: Runs, candidate: Candidate, payloads: Sequence[Payload]) -> list[bytes]:
     entry = candidate.entry
     try:
         if not entry.carried:
-            payloads = await decoded(payloads, _converter(client, candidate))
+            payloads = await decoded(payloads, _converter(runs, candidate))
     except Exception as err:
         raise RecoveryRefused(
             "unreadable",
@@ -66,16 +62,14 @@ async def _plain(client: Client, candidate: Candidate, payloads: Sequence[Payloa
     return [payload.SerializeToString() for payload in payloads]
 
 
-def _converter(client: Client, candidate: Candidate) -> DataConverter:
+def _converter(runs: Runs, candidate: Candidate) -> DataConverter:
     """Return the converter as it was when the payloads were written."""
     entry, run = candidate.entry, candidate.run
     if entry.contract.kind == "workflow":
-        return client.data_converter.with_context(
-            WorkflowSerializationContext(namespace=client.namespace, workflow_id=entry.call_id)
-        )
-    return client.data_converter.with_context(
+        return runs.converter(entry.call_id)
+    return runs.client.data_converter.with_context(
         ActivitySerializationContext(
-            namespace=client.namespace,
+            namespace=runs.client.namespace,
             workflow_id=run.workflow_id,
             workflow_type=run.workflow_type,
             activity_type=entry.contract.action,

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from temporalio.client import Client
 
 from agboss_temporal.core.errors import RecoveryRefused
-from agboss_temporal.core.run_ledger import RunEntry, RunLedger
+from agboss_temporal.core.run_ledger import RunLedger
 from agboss_temporal.history.contracts import Declared
-from agboss_temporal.recovery.attempts import attempts_of, family_of
+from agboss_temporal.recovery.attempts import recovered
 from agboss_temporal.recovery.runs import Read, Runs, not_found
 
 
@@ -65,39 +65,18 @@ async def check_reset(
             f"event {event_id} of {workflow_id} is not the end of a workflow task; a run can be "
             f"reset to {_listed(ledger.task_event_ids)}",
         )
-    recovered = await _recovered(runs, read)
-    if not _built_on(ledger, recovered, event_id):
+    ledger = await recovered(runs, read)
+    built_on = ledger.built_on(event_id)
+    if not built_on:
         return
-    safe = [e for e in ledger.task_event_ids if not _built_on(ledger, recovered, e)]
-    names = ", ".join(
-        f"{e.contract.action} {e.key}" for e in _built_on(ledger, recovered, event_id)[:5]
-    )
+    safe = ledger.last_safe_reset
+    names = ", ".join(f"{e.contract.action} {e.key}" for e in built_on[:5])
     raise RecoveryRefused(
         "unsafe-reset",
         f"a run made from {workflow_id}, run {ledger.run_id}, by a reset to event {event_id} would "
         f"build on what is undone: {names}; "
-        + (f"the last safe event is {max(safe)}" if safe else "no event is safe, start a new run"),
+        + ("no event is safe, start a new run" if safe is None else f"the last safe one is {safe}"),
     )
-
-
-async def _recovered(runs: Runs, read: Read) -> set[str]:
-    """Return the keys of what recoveries have undone, or have begun to."""
-    attempts = await attempts_of(runs, await family_of(runs, read))
-    return {
-        key
-        for attempt in attempts
-        for key, tried in attempt.tried.items()
-        if attempt.is_open or tried.started_at is not None
-    }
-
-
-def _built_on(ledger: RunLedger, recovered: set[str], event_id: int) -> list[RunEntry]:
-    found = {e.key: e for e in ledger.built_on(event_id)}
-    for entry in ledger:
-        settled = entry.settled_event_id if entry.event_id is not None else 0
-        if entry.key in recovered and settled is not None and settled < event_id:
-            found[entry.key] = entry
-    return list(found.values())
 
 
 def _listed(events: Iterable[int]) -> str:

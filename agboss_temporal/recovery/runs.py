@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Self
 
 from temporalio.api.enums.v1 import WorkflowTaskFailedCause
 from temporalio.client import (
@@ -14,6 +14,7 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowHistory,
 )
+from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.service import RPCError, RPCStatusCode
 
 from agboss_temporal import history
@@ -44,6 +45,17 @@ class Read:
     root: tuple[str, str] | None = None
     bases: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, found: WorkflowHistory, ledger: RunLedger) -> Self:
+        """Read what else a history says than its ledger."""
+        started = found.events[0].workflow_execution_started_event_attributes
+        root = None
+        if started.parent_workflow_execution.run_id:
+            of = started.root_workflow_execution
+            of = of if of.run_id else started.parent_workflow_execution
+            root = (of.workflow_id, of.run_id)
+        return cls(ledger, started.first_execution_run_id or ledger.run_id, root, _bases(found))
+
 
 class Runs:
     """The runs on one server.
@@ -57,6 +69,13 @@ class Runs:
         self.client = client
         self._contracts = contracts
         self._gate = asyncio.Semaphore(AT_ONCE)
+
+    def converter(self, workflow_id: str) -> DataConverter:
+        """Return the data converter for what a workflow was given and has answered."""
+        context = WorkflowSerializationContext(
+            namespace=self.client.namespace, workflow_id=workflow_id
+        )
+        return self.client.data_converter.with_context(context)
 
     async def describe(
         self, workflow_id: str, run_id: str | None = None
@@ -93,7 +112,7 @@ class Runs:
             raise not_found(workflow_id, run_id)
         try:
             ledger = await history.ledger(
-                found, data_converter=self.client.data_converter, contracts=self._contracts
+                found, data_converter=self.converter(workflow_id), contracts=self._contracts
             )
         except HistoryError as err:
             raise RecoveryRefused(
@@ -101,14 +120,7 @@ class Runs:
             ) from err
         ledger = replace(ledger, workflow_id=workflow_id, run_id=run_id)
         _check_readable(ledger)
-        started = found.events[0].workflow_execution_started_event_attributes
-        root = None
-        if started.parent_workflow_execution.run_id:
-            of = started.root_workflow_execution
-            of = of if of.run_id else started.parent_workflow_execution
-            root = (of.workflow_id, of.run_id)
-        first = started.first_execution_run_id or run_id
-        return Read(ledger, first, root, _bases(found))
+        return Read.of(found, ledger)
 
 
 def not_found(workflow_id: str, run_id: str | None) -> RecoveryRefused:

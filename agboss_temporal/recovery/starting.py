@@ -193,7 +193,7 @@ async def _part(options: Options, drawn: Drawn, rest: Sequence[int]) -> Portion 
     """Write the plan of the first of what is left; ``None`` if not even one entry fits."""
     client = options.runs.client
     first = rest[:MAX_HANDED_OVER]
-    rows = [await packed(client, drawn.placed[place]) for place in first]
+    rows = [await packed(options.runs, drawn.placed[place]) for place in first]
     return portion(
         [len(row.raw or b"") + sum(map(len, row.args)) for row in rows],
         MAX_HANDED_OVER,

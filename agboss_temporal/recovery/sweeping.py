@@ -73,9 +73,12 @@ async def sweep(
             if on_progress is not None:
                 on_progress(swept[number])
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(concurrency):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(work())
+    except BaseExceptionGroup as all_of_them:
+        raise all_of_them.exceptions[0] from None
     return Sweep(query, tuple(swept[number] for number in sorted(swept)))
 
 

@@ -101,21 +101,19 @@ class Recorder:
         if call is None and not known:
             return await proceed(input)
         abandoned = input.parent_close_policy == ClosePolicy.ABANDON
-        abandons = input.cancellation_type == ChildCancelType.ABANDON
+        if call is None and abandoned:
+            handle = await proceed(input)
+            run.leave_running(handle, input.workflow)
+            return handle
         unwinds = known or (call is not None and call.entry is not None)
         if unwinds and input.parent_close_policy in _KILLS:
             input.parent_close_policy = ClosePolicy.REQUEST_CANCEL
         if call is None:
-            if abandoned:
-                handle = await proceed(input)
-                run.leave_running(handle, input.workflow)
-                return handle
             unit = run.unit.path
             self._refuse_while_unwinding(input.workflow, unit)
             call = Call(key, ordinal, unit)
-            call.abandons = abandons
-        else:
-            call.abandons = abandons
+        call.abandons = input.cancellation_type == ChildCancelType.ABANDON
+        if call.is_named:
             input.headers = headers.with_record(input.headers, self._records.of_call(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED

@@ -18,7 +18,7 @@ from agboss_temporal.exceptions import (
     ConfigurationError,
     UncommittedActionError,
 )
-from agboss_temporal.patches import CONTINUE_PATCH, UNWIND_PATCH
+from agboss_temporal.markers import CONTINUE_PATCH, UNWIND_PATCH
 from agboss_temporal.run import Run
 from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo import Why, error_type
@@ -162,7 +162,7 @@ class Endings:
         if unwinds:
             await self._unwind(ending.why)
         await self._idle()
-        run.ledger.close()
+        self._run.ledger.close()
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())

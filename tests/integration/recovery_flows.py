@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,7 +13,7 @@ from temporalio.exceptions import ApplicationError
 
 from agboss_temporal import CompensatedWorkflow, UndoContext, action, idempotency_key
 from tests.support.acts import WORLD
-from tests.support.calls import charge
+from tests.support.calls import charge, note
 
 PATIENCE: dict[str, Any] = {"start_to_close_timeout": timedelta(seconds=30)}
 
@@ -109,6 +110,17 @@ class Steps(CompensatedWorkflow):
     async def run(self, items: list[str]) -> None:
         for item in items:
             await charge(item)
+        await workflow.wait_condition(lambda: False)
+
+
+@workflow.defn
+class Many(CompensatedWorkflow):
+    """Charges for all items at once, then waits for ever."""
+
+    @workflow.run
+    async def run(self, items: list[str]) -> None:
+        await asyncio.gather(*map(charge, items))
+        await note("done")
         await workflow.wait_condition(lambda: False)
 
 

@@ -10,7 +10,7 @@ from agboss_temporal.core.entry import State
 from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.sealing import SEALED_UNIT
-from agboss_temporal.patches import CONTINUE_PATCH, HANDLER_PATCH, UNWIND_PATCH
+from agboss_temporal.markers import CONTINUE_PATCH, HANDLER_PATCH, UNWIND_PATCH
 from agboss_temporal.run import INSTALLED
 from agboss_temporal.telemetry import names
 from agboss_temporal_interceptors.workflow import REPORT_QUERY

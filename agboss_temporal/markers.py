@@ -1,11 +1,8 @@
-"""Ids of the markers that histories hold. They never change."""
+"""Ids of the markers with which a run says in its history what it began to do."""
 
 from __future__ import annotations
 
 from typing import Final
-
-OWN_PATCHES: Final = "agboss-"
-"""What all of them begin with."""
 
 UNWIND_PATCH: Final = "agboss-unwind-1"
 """Id of the marker with which a run's own unwind begins."""
