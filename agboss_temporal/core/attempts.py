@@ -81,6 +81,10 @@ class Attempts:
                 return attempt.tried[key]
         return None
 
+    def tells_of(self, key: str, workflow_id: str | None) -> bool:
+        """Tell whether a workflow that was given an entry is among the attempts."""
+        return any(a.workflow_id == workflow_id and key in a.tried for a in self._attempts)
+
     def last_start(self, key: str) -> datetime | None:
         """Return when an undo of an entry was last started."""
         starts = [a.tried[key].started_at for a in self._attempts if key in a.tried]
