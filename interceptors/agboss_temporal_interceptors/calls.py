@@ -241,10 +241,13 @@ class Recorder:
         self._run.failed(call, "cancelled" if pending else None)
         if pending and call.entry is None:
             probe_eviction()
-            workflow.logger.warning(
+            log(
+                logging.WARNING,
+                "child_start_pending",
                 "a cancel came while a child of type %s was being started; nobody waits for it, "
                 "and whether it runs is not known",
                 name,
+                child=name,
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from agboss_temporal.exceptions import (
 )
 from agboss_temporal.markers import CONTINUE_PATCH, UNWIND_PATCH
 from agboss_temporal.run import Run
+from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.units import Unit
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
@@ -171,8 +173,12 @@ class Endings:
     async def _unwind(self, why: Why, select: Callable[[Entry], bool] | None = None) -> Unwind:
         """Undo what the handlers at work have done, then the rest of what is selected."""
         if left := self._run.left_running.values():
-            workflow.logger.warning(
-                "children that were started with ABANDON go on: %s", ", ".join(left)
+            log(
+                logging.WARNING,
+                "child_left_running",
+                "children that were started with ABANDON go on: %s",
+                ", ".join(left),
+                children=list(left),
             )
         await self._handlers.stop()
         record, _ = await protected(unwind(self._run, why, Scope(), select=select, ending=True))

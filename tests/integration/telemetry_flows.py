@@ -5,8 +5,19 @@ from __future__ import annotations
 import asyncio
 
 from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
-from agboss_temporal import CompensatedWorkflow, JoinFailedError, compensate, join, unit
+from agboss_temporal import (
+    CompensatedWorkflow,
+    CompensationPolicy,
+    JoinFailedError,
+    action,
+    compensate,
+    join,
+    unit,
+)
+from tests.support.acts import Receipt
+from tests.support.acts import refund as undo_of_child
 from tests.support.calls import charge, explode, note, refund, reserve, ship
 
 
@@ -70,4 +81,64 @@ class Told(CompensatedWorkflow):
 
     async def fails_next(self) -> None:
         await charge("second")
+        await explode()
+
+
+@workflow.defn
+class ToldTogether(CompensatedWorkflow):
+    """What it did at the same time is undone at the same time."""
+
+    compensation = CompensationPolicy(order="causal")
+
+    @workflow.run
+    async def run(self) -> None:
+        await asyncio.gather(charge("a"), reserve("b"))
+        await explode()
+
+
+@action(compensate_with=undo_of_child)
+@workflow.defn
+class ToldChild(CompensatedWorkflow):
+    @workflow.run
+    async def run(self) -> Receipt:
+        await note("child")
+        return Receipt("child")
+
+
+@workflow.defn
+class ToldParent(CompensatedWorkflow):
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.execute_child_workflow(ToldChild.run)
+        await explode()
+
+
+@workflow.defn
+class ToldByHandlers(CompensatedWorkflow):
+    """Ends because a signal handler fails."""
+
+    @workflow.run
+    async def run(self) -> None:
+        await charge("main")
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.signal
+    async def stop(self) -> None:
+        await charge("handler")
+        raise ApplicationError("stop", type="Stopped")
+
+    @workflow.update
+    async def refuse(self) -> None:
+        await charge("update")
+        raise ApplicationError("no", type="Refused")
+
+
+@workflow.defn
+class ToldAtGate(CompensatedWorkflow):
+    """Its second undo may wait at a gate."""
+
+    @workflow.run
+    async def run(self) -> None:
+        await reserve("gate")
+        await charge("b")
         await explode()

@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
+from agboss_temporal.core.budget import HistoryBudget
 from tests.integration import telemetry_flows as flows
 from tests.support.acts import WORLD
 from tests.support.harness import Done, Harness, until_did
+from tests.support.limits import Budgeted
 from tests.support.scraping import Endpoint
 
 ORDERS = ["good", "fails", "gives_up", "joins", "by_hand", "asks"] * 3
@@ -101,3 +103,30 @@ async def test_what_is_carried_over_is_counted_where_it_was_opened(
         undone = await endpoint.totals("undos_total", "action", "verdict")
     assert opened == {("charge", "opened", "Told"): 2}
     assert undone == {("charge", "undone"): 2}
+
+
+async def test_what_is_handed_over_is_counted_where_it_is_undone(
+    measured: tuple[Harness, Endpoint],
+) -> None:
+    measured_harness, endpoint = measured
+    full = Harness(
+        endpoint.client,
+        cache=measured_harness.cache,
+        plugin=Budgeted(HistoryBudget(events=1, per_child=1)),
+    )
+    async with full.worker([flows.Told]) as queue:
+        handle = await full.start(queue, flows.Told.run, "gives_up")
+        done = await full.finish(handle)
+        undos = await endpoint.totals("undos_total", "action", "verdict", "workflow_type")
+        unwinds = await endpoint.totals("unwinds_total", "status", "workflow_type")
+    assert done.report.status == "partial"
+    assert undos == {
+        ("charge", "undone", "agboss.recovery"): 1,
+        ("reserve", "failed", "agboss.recovery"): 1,
+    }
+    assert unwinds == {
+        ("partial", "Told"): 1,
+        ("completed", "agboss.recovery"): 1,
+        ("failed", "agboss.recovery"): 1,
+    }
+    await full.replay_all()

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from opentelemetry import trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from temporalio.contrib.opentelemetry import (
-    OpenTelemetryPlugin,
-    ReplaySafeTracerProvider,
-    create_tracer_provider,
-)
 from temporalio.testing import WorkflowEnvironment
 
-from agboss_temporal import CompensationPlugin
 from tests.integration import telemetry_flows as flows
 from tests.support.acts import WORLD
-from tests.support.harness import Done, Harness
-from tests.support.otlp import Receiver
+from tests.support.harness import Harness
+from tests.support.traced import Traced, tracing
 
 RUN = "request/StartWorkflow:Told/RunWorkflow:Told"
 
@@ -54,45 +44,10 @@ FAILS = Counter(
 """Every span of a run that fails after two actions: its path, and what it is linked to."""
 
 
-class Traced:
-    """A harness that traces to a receiver."""
-
-    def __init__(self, receiver: Receiver, provider: ReplaySafeTracerProvider, cache: int) -> None:
-        self.receiver = receiver
-        self.provider = provider
-        self.cache = cache
-        self.ours = CompensationPlugin(trace_actions=True)
-        self.theirs = OpenTelemetryPlugin(add_temporal_spans=True)
-
-    async def run(self, harness: Harness, how: str, **options: object) -> Done:
-        """Run a workflow inside a client's span, and export everything."""
-        async with harness.worker([flows.Told], **options) as queue:  # type: ignore[arg-type]
-            with trace.get_tracer("tests").start_as_current_span("request"):
-                handle = await harness.start(queue, flows.Told.run, how)
-            done = await harness.finish(handle)
-        await asyncio.to_thread(self.provider.force_flush)
-        self.receiver.spans = [
-            each for each in self.receiver.spans if not each.name.startswith(("Query", "HandleQ"))
-        ]
-        return done
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver().listening() as receiver:
-        yield receiver
-
-
 @pytest.fixture(params=[1000, 0], ids=["cached", "uncached"])
-def traced(
-    request: pytest.FixtureRequest, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Traced]:
-    provider = create_tracer_provider(shutdown_on_exit=False)
-    exporter = OTLPSpanExporter(f"{receiver.endpoint}/v1/traces")
-    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=500))
-    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    yield Traced(receiver, provider, request.param)
-    provider.shutdown()
+def traced(request: pytest.FixtureRequest) -> Iterator[Traced]:
+    with tracing(request.param) as traced:
+        yield traced
 
 
 ARRANGEMENTS = [
@@ -117,13 +72,9 @@ async def test_one_trace_wherever_the_plugins_are(
 ) -> None:
     """``T`` is the plugin that traces, ``O`` our own."""
     plugins = {"T": traced.theirs, "O": traced.ours}
-    harness = Harness(
-        server.client,
-        cache=traced.cache,
-        plugin=traced.ours,
-        plugins=[plugins[each] for each in on_client],
-    )
-    await traced.run(harness, "fails", plugins=[plugins[each] for each in on_worker])
+    harness = traced.harness(server.client, plugins=[plugins[each] for each in on_client])
+    beside = [plugins[each] for each in on_worker]
+    await traced.run(harness, flows.Told, "fails", plugins=beside)
     expected = FAILS
     if "T" in on_worker:
         # Nothing of the client is traced, nor sent along: the run's trace is its own.
@@ -133,24 +84,19 @@ async def test_one_trace_wherever_the_plugins_are(
     assert traced.receiver.tree() == expected
     assert len({each.trace for each in traced.receiver.named("RunW", "Act", "Un")}) == 1
     await harness.replay_all()
-    await asyncio.to_thread(traced.provider.force_flush)
+    await traced.export()
     assert traced.receiver.tree() == expected
     assert not [r for r in caplog.records if r.levelno >= logging.ERROR]
 
 
 @pytest.fixture
 def harness(traced: Traced, server: WorkflowEnvironment) -> Harness:
-    return Harness(
-        server.client,
-        cache=traced.cache,
-        plugin=traced.ours,
-        plugins=[traced.theirs, traced.ours],
-    )
+    return traced.harness(server.client)
 
 
 async def test_times_and_attributes(traced: Traced, harness: Harness) -> None:
     WORLD.broken.add("stuck")
-    done = await traced.run(harness, "gives_up")
+    done = await traced.run(harness, flows.Told, "gives_up")
     WORLD.broken.discard("stuck")
     receiver = traced.receiver
     [charged, stuck] = done.report.entries
@@ -199,7 +145,7 @@ async def test_times_and_attributes(traced: Traced, harness: Harness) -> None:
 
 
 async def test_no_message_and_no_payload_is_in_a_span(traced: Traced, harness: Harness) -> None:
-    await traced.run(harness, "fails")
+    await traced.run(harness, flows.Told, "fails")
     ours = [each for each in traced.receiver.spans if each.scope == "agboss_temporal"]
     assert len(ours) == 6
     assert "it went wrong" not in repr(ours)
