@@ -14,7 +14,7 @@ from agboss_temporal.core.entry import State, Step
 from agboss_temporal.core.order import CausalOrder
 from agboss_temporal.core.plan import Planned, Unwind
 from agboss_temporal.core.portions import Portion
-from agboss_temporal.core.recovery import Outcome
+from agboss_temporal.core.recovery import NOT_ANSWERED, Outcome
 from agboss_temporal.hand_over import delegate, portion
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
@@ -22,14 +22,6 @@ from agboss_temporal.undo import Why, payload_size, undo
 
 MAX_SHOWN: Final = 20
 """How often an unwind renews the current details on its way; each time costs a whole report."""
-
-_STEPS: Final = {
-    "undone": Step.SUCCEED,
-    "skipped": Step.SKIP,
-    "denied": Step.DENY,
-    "not_run": Step.LEAVE,
-}
-"""What the verdict of a child is to the ledger; any other is a failure."""
 
 
 async def execute(run: Run, record: Unwind, why: Why) -> None:
@@ -161,19 +153,17 @@ class Execution:
             self._run.ledger.move(planned.entry, Step.UNDO)
             planned.started_at = self._run.now()
         found = await delegate(self._run, self._record, part)
-        silent = Outcome("failed", found if isinstance(found, str) else "it was not answered for")
-        outcomes = {} if isinstance(found, str) else found
         for planned in portion:
-            key = planned.entry.key
-            self._adopt(planned, outcomes.get(key, silent), answered=key in outcomes)
+            outcome = found if isinstance(found, Outcome) else found.get(planned.entry.key)
+            if outcome is not None and outcome is not found:
+                self._run.observer.answered(planned.entry)
+            self._adopt(planned, outcome or NOT_ANSWERED)
         show(self._run)
 
-    def _adopt(self, planned: Planned, outcome: Outcome, *, answered: bool) -> None:
+    def _adopt(self, planned: Planned, outcome: Outcome) -> None:
         """Make the verdict of a child that of the plan."""
         entry = planned.entry
-        if answered:
-            self._run.observer.answered(entry)
-        step = _STEPS.get(outcome.verdict, Step.FAIL)
+        step = outcome.step
         if step not in (Step.SUCCEED, Step.FAIL):
             self._run.ledger.reopen(entry)
         if entry.state is State.SEALED:

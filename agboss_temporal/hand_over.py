@@ -55,11 +55,11 @@ def portion(
     )
 
 
-async def delegate(run: Run, record: Unwind, part: Portion) -> Mapping[str, Outcome] | str:
+async def delegate(run: Run, record: Unwind, part: Portion) -> Mapping[str, Outcome] | Outcome:
     """Let a child execute a portion, and wait for it. Nothing that happens to the run reaches it.
 
     Returns:
-        What became of each entry, by key; or why nobody knows, if the child gave no answer.
+        What became of each entry, by key; or of all of them, if the child gave no answer.
     """
     run.handed_over += 1
     child_id = _child_id(run.handed_over)
@@ -76,7 +76,7 @@ async def delegate(run: Run, record: Unwind, part: Portion) -> Mapping[str, Outc
         )
         return recovery.decode_result((await handle).payload.data)
     except (FailureError, RecordError) as err:
-        return f"handed to a workflow that ended with {_type(err)}"
+        return recovery.no_answer(_type(err))
     finally:
         run.handing_over.pop(child_id, None)
 

@@ -23,6 +23,7 @@ class Tried:
         reason: For another verdict than ``undone``, an error's type or the bound that ended it.
         started_at: When the undo was started.
         ended_at: When its verdict was known.
+        attempts: The attempt that settled the undo; 0 before.
     """
 
     key: str
@@ -33,6 +34,7 @@ class Tried:
     reason: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,10 @@ class Attempts:
                 return attempt.tried[key]
         return None
 
+    def tells_of(self, key: str, workflow_id: str | None) -> bool:
+        """Tell whether a workflow that was given an entry is among the attempts."""
+        return any(a.workflow_id == workflow_id and key in a.tried for a in self._attempts)
+
     def last_start(self, key: str) -> datetime | None:
         """Return when an undo of an entry was last started."""
         starts = [a.tried[key].started_at for a in self._attempts if key in a.tried]
@@ -114,6 +120,7 @@ def _with_calls(entry: RunEntry, attempts: Attempts, last_event_id: int) -> RunE
                 activity=tried.undo or "",
                 scheduled_at=tried.started_at,
                 settled_at=tried.ended_at,
+                attempts=tried.attempts,
                 outcome={"undone": "completed"}.get(tried.verdict or "", tried.verdict),
                 reason=tried.reason,
                 by=attempt.workflow_id,

@@ -11,13 +11,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from agboss_temporal.core import hand_overs_seen
 from agboss_temporal.core.contract import Contract, ContractTable
 from agboss_temporal.core.entry import Entry, State, Step
 from agboss_temporal.core.errors import HistoryError
-from agboss_temporal.core.facts import Call, Origin
+from agboss_temporal.core.facts import HAND_OVER, Call, HandedEntry, Origin
+from agboss_temporal.core.flights import Flight
 from agboss_temporal.core.judging import Docket, Judged
 from agboss_temporal.core.ledger import CommitterInDoubt, Ledger
-from agboss_temporal.core.rows import Flight, Row
+from agboss_temporal.core.recovery import RECOVERY_TYPE, RecoveryPlan
+from agboss_temporal.core.rows import Row
 from agboss_temporal.core.run_ledger import (
     ChildRun,
     RunEnd,
@@ -61,6 +64,7 @@ class CallsSeen:
         self.ordinal = 0
         self.end: RunEnd | None = None
         self.also_failed: tuple[str, ...] = ()
+        self.recovers: RecoveryPlan | None = None
 
     def unreadable(self, event_id: int, what: str, reason: str) -> None:
         """Something could not be read."""
@@ -83,8 +87,32 @@ class CallsSeen:
         if record.committer_key is not None:
             flight.commits = call.name
         if record.undoes:
-            row = self.rows.get(record.undoes) or self._missing(call, record)
-            self._undo(flight, row, record)
+            recovers = self.origin.workflow_type == RECOVERY_TYPE
+            hand_overs_seen.check_origin(call, record, recovers=recovers)
+            asked = HandedEntry(record.undoes, call.name, call.plain_args)
+            self._undo(flight, self._undone_row(call, asked), record)
+
+    def hand_over(self, flight: Flight, record: CallRecord) -> None:
+        """Take a child for one that undoes a part of an unwind's plan."""
+        call = flight.call
+        handed = hand_overs_seen.check(call, record, self.origin.workflow_id)
+        if handed is None:
+            self.unreadable(call.event_id, HAND_OVER, str(call.handed))
+            return
+        kept = self._kept(record)
+        undoing = self.unwinds.call(call.event_id, record, kept, rest=True)
+        flight.handed = hand_overs_seen.Handed(self.unwinds, undoing, call, record)
+        for each in handed.entries:
+            row = self._undone_row(call, each)
+            self._make_ready(row, call)
+            flight.handed.take(row)
+
+    def _kept(self, record: CallRecord) -> dict[str, Entry | None]:
+        rows = {key: self.rows.get(key) for key in record.kept}
+        return {key: None if row is None else row.entry for key, row in rows.items()}
+
+    def _undone_row(self, call: Call, asked: HandedEntry) -> Row:
+        return self.rows.get(asked.key) or self._missing(call, asked)
 
     def _begin(self, flight: Flight, key: str, contract: Contract, unit: UnitPath) -> Row:
         call = flight.call
@@ -112,9 +140,9 @@ class CallsSeen:
             self.ledger.move(row.entry, Step.UNDO)
         else:
             assert record is not None
-            flight.undoing = self.unwinds.undo(
-                call.event_id, record, row.entry, {k: self.rows.get(k) for k in record.kept}
-            )
+            kept = self._kept(record)
+            flight.undoing = self.unwinds.call(call.event_id, record, kept, rest=False)
+            self.unwinds.undo(call.event_id, flight.undoing, row.entry)
         flight.undoes = row
         flight.undo_number = len(row.undos)
         row.undos.append(
@@ -166,10 +194,10 @@ class CallsSeen:
             else:
                 self.ledger.reopen(row.entry)
 
-    def _missing(self, call: Call, record: CallRecord) -> Row:
+    def _missing(self, call: Call, asked: HandedEntry) -> Row:
         """Account for the undo of an entry that nothing has shown."""
-        key = record.undoes or ""
-        judged = self.docket.undone_by(call.name, call.plain_args, ordinal_of(key, 0))
+        key = asked.key
+        judged = self.docket.undone_by(asked.undo or "", asked.given, ordinal_of(key, 0))
         if judged is not None:
             row = self.rows[judged.entry.key]
             self.rows[key] = self.rows.pop(row.entry.key)
@@ -178,7 +206,7 @@ class CallsSeen:
         if not (self.unread or self._any_unmarked):
             raise HistoryError(call.event_id, f"{call.name} undoes {key}, which was never started")
         self.unreadable(call.event_id, "undo", f"the call of the action {key} has no record")
-        row = Row(Entry(key, Contract(UNKNOWN, undo=call.name), 0), recorded=False)
+        row = Row(Entry(key, Contract(UNKNOWN, undo=asked.undo), 0), recorded=False)
         self.enter(row, call.event_id)
         self.ledger.complete(row.entry, None)
         return row
@@ -257,6 +285,7 @@ class CallsSeen:
                 compensated=flight.row is not None or call.parent_close_policy == "request_cancel",
                 parent_close_policy=call.parent_close_policy,
                 key=flight.row.entry.key if flight.row is not None else None,
+                takes_over=call.record is not None and call.record.hands_over is not None,
             )
         )
 

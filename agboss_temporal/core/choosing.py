@@ -99,7 +99,9 @@ def _choose(found: Choice, run: RunLedger, entry: RunEntry, attempts: Attempts) 
     elif given_up is not None:
         found.notes.append(_left(run, entry, given_up.verdict or State.NOT_RUN, given_up.reason))
     else:
-        starts = [undo.scheduled_at for undo in entry.undos if undo.outcome is None]
+        # Of what another workflow was given, that one tells better whether it was started.
+        own = [undo for undo in entry.undos if not attempts.tells_of(key, undo.by)]
+        starts = [undo.scheduled_at for undo in own if undo.outcome is None]
         starts.append(attempts.last_start(key))
         known = [start for start in starts if start is not None]
         found.candidates.append(Candidate(entry, run, max(known, default=None)))

@@ -47,6 +47,10 @@ class RecordError(AgbossError):
     """A record (header, report) cannot be read: unknown version, wrong shape, not ours."""
 
 
+class RecordVersionError(RecordError):
+    """A record is of a version that this code cannot read: a newer one has written it."""
+
+
 class HistoryError(AgbossError):
     """Events cannot be the history of a run.
 

@@ -4,10 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from agboss_temporal.core.contract import Contract, Kind
 from agboss_temporal.core.wire import CallRecord
+
+HAND_OVER: Final = "hand-over"
+"""What is unreadable where a plan, or what became of it, cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandedEntry:
+    """An entry that a child workflow is to undo.
+
+    Attributes:
+        key: Its key.
+        undo: Registered name of its undo.
+        given: The payloads that stand for it, without codec.
+    """
+
+    key: str
+    undo: str | None
+    given: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """What a child workflow was given to undo.
+
+    Attributes:
+        workflow_id: The workflow whose entries these are.
+        unwind: Ordinal of the unwind that they belong to.
+        entries: The entries, in the order of the plan.
+    """
+
+    workflow_id: str
+    unwind: int
+    entries: Sequence[HandedEntry]
 
 
 @dataclass(slots=True)
@@ -29,6 +62,7 @@ class Call:
         single_attempt: Whether it had one attempt only.
         namespace: The child's namespace.
         parent_close_policy: What becomes of the child when the run closes.
+        handed: What it was given of an unwind, or why that cannot be read.
     """
 
     event_id: int
@@ -45,6 +79,7 @@ class Call:
     single_attempt: bool = False
     namespace: str = ""
     parent_close_policy: str = ""
+    handed: HandOver | str = ""
 
 
 @dataclass(slots=True)

@@ -5,29 +5,30 @@ The same table and the same rules as in the workflow, driven by events instead o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from agboss_temporal.core import outcome, wire
+from agboss_temporal.core import outcome, recovery, wire
 from agboss_temporal.core.calls_seen import CallsSeen
 from agboss_temporal.core.carry import Carried
+from agboss_temporal.core.contract import Contract
 from agboss_temporal.core.entry import Entry, State, Step
+from agboss_temporal.core.facts import HAND_OVER as HAND_OVER
 from agboss_temporal.core.facts import Call
+from agboss_temporal.core.flights import Flight
+from agboss_temporal.core.hand_overs_seen import raised_for
+from agboss_temporal.core.plan import Planned, Unwind
+from agboss_temporal.core.recovery import Outcome, RecoveryPlan
 from agboss_temporal.core.report import CompensationReport
-from agboss_temporal.core.rows import Flight, Row
+from agboss_temporal.core.rows import Row
 from agboss_temporal.core.run_ledger import (
     RunEnd,
     RunLedger,
     UnrecordedCall,
 )
 from agboss_temporal.core.sealing import Seal
-
-HAND_OVER: Final = "hand-over"
-"""What is unreadable where an unwind is executed by another workflow than the run's own."""
-
-_ELSEWHERE: Final = "undos of one run stand in the history of another workflow, which is not read"
 
 
 class Fold(CallsSeen):
@@ -43,17 +44,45 @@ class Fold(CallsSeen):
             parse: Reads a serialized payload.
         """
         for number, each in enumerate(carried, -len(carried)):
-            contract = self.declared(each.contract)
-            entry = Entry(key=each.key, contract=contract, ordinal=number)
-            entry.task_queue = each.task_queue
-            entry.priority = each.priority
-            row = Row(entry, carried=True, args=tuple(map(parse, each.args)))
-            self.enter(row, 1)
-            if each.doubt is not None:
-                self.ledger.doubt(entry, each.doubt)
-            else:
-                row.result = None if each.raw is None else parse(each.raw)
-                self.ledger.complete(entry, None)
+            self._adopt(each, self.declared(each.contract), number, parse)
+
+    def adopt_plan(self, plan: RecoveryPlan, parse: Callable[[bytes], Any]) -> None:
+        """Take over what another run has planned: this is a recovery workflow.
+
+        Args:
+            plan: The plan; the contracts of its entries hold as they are.
+            parse: Reads a serialized payload.
+        """
+        self.recovers = plan
+        entries = [
+            self._adopt(each, each.contract, number, parse)
+            for number, each in enumerate(plan.entries, -len(plan.entries))
+        ]
+        unwind = Unwind(plan.trigger, plan.cause, ordinal=plan.unwind, origin=plan.workflow_id)
+        unwind.plan = [Planned(entries[n], outcome=entries[n].outcome) for n in plan.order]
+        self.unwinds.adopt(unwind)
+
+    def _adopt(
+        self, each: Carried, contract: Contract, number: int, parse: Callable[[bytes], Any]
+    ) -> Entry:
+        entry = Entry(key=each.key, contract=contract, ordinal=number)
+        entry.task_queue = each.task_queue
+        entry.priority = each.priority
+        row = Row(entry, carried=True, args=tuple(map(parse, each.args)))
+        self.enter(row, 1)
+        if each.after is not None:
+            entry.after = min(each.after, entry.after)
+        if each.doubt is not None:
+            self.ledger.doubt(entry, each.doubt)
+        else:
+            row.result = None if each.raw is None else parse(each.raw)
+            self.ledger.complete(entry, None)
+        return entry
+
+    def recovered(self, event_id: int, outcomes: Mapping[str, Outcome]) -> None:
+        """The run is about to complete: it is a recovery workflow, and has a result."""
+        if self.recovers is not None:
+            self.unwinds.resulted(event_id, self.recovers.unwind, outcomes)
 
     def task_completed(self, event_id: int, at: datetime | None) -> None:
         """A workflow task was completed; it began at a time, and saw all events before it."""
@@ -105,8 +134,8 @@ class Fold(CallsSeen):
         record = call.record
         if record is None or record.unwind is None:
             self.ordinal += 1
-        if record is not None and (record.hands_over is not None or record.origin is not None):
-            self.unreadable(call.event_id, HAND_OVER, _ELSEWHERE)
+        if record is not None and record.hands_over is not None:
+            self.hand_over(flight, record)
         elif record is not None:
             self.recorded(flight, record)
         elif call.unreadable is not None:
@@ -176,6 +205,8 @@ class Fold(CallsSeen):
             end: How that is called for a child.
         """
         flight = self.land(event_id, of, at, end)
+        if flight.handed is not None:
+            flight.handed.answered(event_id, at, recovery.no_answer(raised_for(failure)))
         call = flight.call
         contract = flight.row.entry.contract if flight.row is not None else call.contract
         doubt = outcome.doubt(
@@ -197,6 +228,28 @@ class Fold(CallsSeen):
             self.doubt_committer(flight, doubt)
         if flight.undoes is not None:
             self.undo_ended(flight, event_id, at, failure.type or failure.kind)
+
+    def answered(
+        self,
+        event_id: int,
+        of: int,
+        at: datetime | None,
+        found: Mapping[str, Outcome] | Outcome | str,
+    ) -> None:
+        """A child completed that was given a part of an unwind's plan.
+
+        Args:
+            event_id: The event.
+            of: The event that initiated the child.
+            at: When.
+            found: What became of each entry, by key, or of all of them; or why its answer cannot be
+                read.
+        """
+        flight = self.land(event_id, of, at, "completed")
+        if isinstance(found, str):
+            self.unreadable(event_id, HAND_OVER, found)
+        elif flight.handed is not None:
+            flight.handed.answered(event_id, at, found)
 
     # -- the result
 
@@ -223,4 +276,5 @@ class Fold(CallsSeen):
             last_event_id=last_event_id,
             task_event_ids=tuple(self.tasks),
             report=self.unwinds.report(self.also_failed),
+            origin=self.recovers.workflow_id if self.recovers is not None else None,
         )

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from agboss_temporal.core import reading
 from agboss_temporal.core.carry import Carried, from_row, row_of
-from agboss_temporal.core.errors import RecordError
+from agboss_temporal.core.entry import Step
+from agboss_temporal.core.errors import RecordError, RecordVersionError
 from agboss_temporal.core.plan import Planned
 
 RECOVERY_TYPE: Final = "agboss.recovery"
@@ -68,6 +69,31 @@ class Outcome:
     started_at: datetime | None = None
     ended_at: datetime | None = None
 
+    @property
+    def step(self) -> Step:
+        """What it is to the ledger of the run that handed the entry over."""
+        return _STEPS.get(self.verdict, Step.FAIL)
+
+
+_STEPS: Final = {
+    "undone": Step.SUCCEED,
+    "skipped": Step.SKIP,
+    "denied": Step.DENY,
+    "not_run": Step.LEAVE,
+}
+"""Any other verdict is a failure."""
+
+NOT_ANSWERED: Final = Outcome("failed", "it was not answered for")
+"""What an entry gets of which a result does not speak."""
+
+
+def no_answer(error_type: str) -> Outcome:
+    """Return what every entry gets whose workflow gave no result, but ended with an error."""
+    return Outcome("failed", f"handed to a workflow that ended with {error_type}")
+
+
+_text, _text_or_none = reading.of(str), reading.of(str, type(None))
+
 
 def encode_plan(plan: RecoveryPlan) -> bytes:
     """Write a plan."""
@@ -95,14 +121,14 @@ def decode_plan(data: bytes) -> RecoveryPlan:
     about, body = _unframed(data, "recovery plan")
     try:
         plan = RecoveryPlan(
-            workflow_id=about["id"],
-            run_id=about["run"],
+            workflow_id=_text(about["id"]),
+            run_id=_text(about["run"]),
             entries=[from_row(row) for row in body["entries"]],
-            order=body["order"],
-            unwind=body["unwind"],
-            trigger=body["trigger"],
-            cause=body.get("cause"),
-            message=body.get("message"),
+            order=list(reading.each(reading.of(int))(body["order"])),
+            unwind=reading.of(int)(body["unwind"]),
+            trigger=_text(body["trigger"]),
+            cause=_text_or_none(body.get("cause")),
+            message=_text_or_none(body.get("message")),
             policy=body.get("policy", {}),
             until=reading.time(body.get("until")),
             fails=bool(body.get("fails")),
@@ -137,7 +163,12 @@ def decode_result(data: bytes) -> dict[str, Outcome]:
     _, body = _unframed(data, "recovery result")
     try:
         return {
-            key: Outcome(verdict, reason, reading.time(started), reading.time(ended))
+            key: Outcome(
+                _text_or_none(verdict),
+                _text_or_none(reason),
+                reading.time(started),
+                reading.time(ended),
+            )
             for key, (verdict, reason, started, ended, *_) in body.items()
         }
     except (TypeError, ValueError) as err:
@@ -154,8 +185,10 @@ def _unframed(data: bytes, what: str) -> tuple[dict[str, Any], dict[str, Any]]:
         about = json.loads(head)
     except (ValueError, RecursionError) as err:
         raise RecordError(f"this is no {what}") from err
-    if not isinstance(about, dict) or about.get("v") != 1:
-        raise RecordError(f"this is no {what} of a version that this code can read")
+    if not isinstance(about, dict) or "v" not in about:
+        raise RecordError(f"this is no {what}")
+    if about["v"] != 1:
+        raise RecordVersionError(f"a {what} of version {about['v']!r:.20}; this code reads 1")
     try:
         body = json.loads(zlib.decompress(rest))
     except (ValueError, RecursionError, zlib.error) as err:

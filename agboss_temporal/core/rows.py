@@ -1,4 +1,4 @@
-"""What is kept of each entry, and of each call in flight, while a history is folded."""
+"""What is kept of each entry while a history is folded."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.facts import Call
 from agboss_temporal.core.judging import Judged
 from agboss_temporal.core.run_ledger import RunEntry, UndoCall
-from agboss_temporal.core.scope import UnitPath
-from agboss_temporal.core.unwinds_seen import Undoing
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +30,7 @@ class Row:
     dismissed_as: str | None = None
     judged: Judged | None = None
     undos: list[UndoCall] = field(default_factory=list)
+    handed_to: str | None = None
 
     def result_of_fold(self) -> RunEntry:
         """Describe it."""
@@ -57,20 +56,5 @@ class Row:
             task_queue=entry.task_queue,
             priority=entry.priority,
             undos=tuple(self.undos),
+            handed_to=self.handed_to,
         )
-
-
-@dataclass(slots=True, eq=False)
-class Flight:
-    """A call that has not settled."""
-
-    call: Call
-    row: Row | None = None
-    commits: str | None = None
-    unit: UnitPath = ()
-    undoes: Row | None = None
-    undo_number: int = 0
-    undoing: Undoing | None = None
-    attempts: int = 0
-    child: int | None = None
-    started: bool = False

@@ -31,19 +31,20 @@ class UndoCall:
     """One call of an undo, by an unwind or by the workflow's code.
 
     Attributes:
-        event_id: The event that scheduled it.
+        event_id: The event that scheduled it, or started the child that was to run it.
         activity: Registered name of the undo.
-        activity_id: Temporal's id of the call.
+        activity_id: Temporal's id of the call; empty where a child ran it.
         task_queue: The queue on which it was scheduled.
         explicit: Whether the workflow's code called it.
         unwind: Ordinal of the unwind that it belongs to.
         scheduled_at: When it was scheduled, in workflow time.
         settled_event_id: The event that settled it; ``None`` while it runs.
         settled_at: When it settled, in server time.
-        attempts: The attempt that settled it, which history shows only then; 0 before.
+        attempts: The attempt that settled it, which history shows only then; 0 before, and where a
+            child ran it.
         outcome: ``completed``, ``failed``, or ``None`` while nobody knows.
         reason: Why it failed: the type of the error, never its message.
-        by: Id of the workflow that ran it, if it was handed to one.
+        by: Id of the child workflow that ran it, if it was handed to one.
     """
 
     event_id: int
@@ -87,6 +88,8 @@ class RunEntry:
         task_queue: The queue on which it was scheduled; for a child the run's own.
         priority: Its priority key, fairness key and fairness weight, if it had one of its own.
         undos: The calls of its undo, oldest first.
+        handed_to: Id of the child workflow that was given the entry to undo, because the run's own
+            history had no room. What it has done by now, only that child's history tells.
     """
 
     key: str
@@ -109,6 +112,7 @@ class RunEntry:
     task_queue: str | None = None
     priority: tuple[int, str, float] | None = None
     undos: tuple[UndoCall, ...] = ()
+    handed_to: str | None = None
 
     @property
     def outcome(self) -> str:
@@ -188,7 +192,8 @@ class Unreadable:
 
     Attributes:
         event_id: The event that holds it.
-        what: ``header``, ``memo``, ``failure``, ``undo``, ``hand-over``, ``recovery``.
+        what: ``header``, ``memo``, ``failure``, ``undo``, ``recovery``, ``hand-over``; the last is
+            the plan that a recovery workflow is given, or what it answers.
         reason: Why.
     """
 
@@ -215,6 +220,8 @@ class RunLedger:
         last_event_id: The last event of the history.
         task_event_ids: The ends of its workflow tasks: the events to which a run can be reset.
         report: The same report as in the workflow.
+        origin: Id of the workflow whose entries these are, if this is a recovery workflow; they
+            are `carried`.
     """
 
     workflow_id: str
@@ -230,6 +237,7 @@ class RunLedger:
     last_event_id: int = 0
     task_event_ids: tuple[int, ...] = ()
     report: CompensationReport = field(default_factory=CompensationReport)
+    origin: str | None = None
 
     def __iter__(self) -> Iterator[RunEntry]:
         return iter(self.entries)

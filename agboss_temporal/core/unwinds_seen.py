@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from agboss_temporal.core.entry import Entry, State, Step
 from agboss_temporal.core.errors import HistoryError
 from agboss_temporal.core.ledger import Ledger
 from agboss_temporal.core.order import reverse_completion
 from agboss_temporal.core.plan import Planned, Unwind, UnwindLog
+from agboss_temporal.core.recovery import Outcome
 from agboss_temporal.core.report import CompensationReport, EntryReport
 from agboss_temporal.core.wire import CallRecord
 
@@ -31,6 +32,7 @@ class _Going:
 
     unwind: Unwind
     kept: list[Planned] = field(default_factory=list)
+    given: dict[str, Planned] | None = None
     flying: int = 0
     rests_since: datetime | None = None
     rests: bool = False
@@ -38,10 +40,10 @@ class _Going:
 
 @dataclass(slots=True, eq=False)
 class Undoing:
-    """An undo of an unwind that runs, or that has ended and the workflow has not seen it."""
+    """A call of an unwind that runs, or that has ended and the workflow has not seen it."""
 
     going: _Going
-    planned: Planned
+    planned: list[Planned] = field(default_factory=list)
 
 
 class UnwindsSeen:
@@ -59,25 +61,46 @@ class UnwindsSeen:
         self._log = UnwindLog()
         self._goings: dict[int, _Going] = {}
         self._unseen: list[Undoing] = []
+        self._resting: list[_Going] = []
+        self._adopted: list[Unwind] = []
+
+    def adopt(self, unwind: Unwind) -> None:
+        """List an unwind whose whole plan is known from the start: another run made it."""
+        given = {planned.entry.key: planned for planned in unwind.plan}
+        self._goings[unwind.ordinal] = _Going(unwind, given=given)
+        self._log.adopt(unwind)
+        self._adopted.append(unwind)
 
     def seen(self, at: datetime | None) -> None:
         """A workflow task that began at a time has seen all that came before."""
         self._rest()
         self.now = at
+        for unwind in self._adopted:
+            unwind.started_at = unwind.started_at or at
         for undoing in self._unseen:
-            undoing.planned.ended_at = at
+            for planned in undoing.planned:
+                planned.ended_at = planned.ended_at or at
             going = undoing.going
             going.flying -= 1
-            going.rests = going.flying == 0
-            going.rests_since = at
+            if going.flying == 0:
+                going.rests, going.rests_since = True, at
+                self._resting.append(going)
         self._unseen.clear()
 
-    def undo(
-        self, event_id: int, record: CallRecord, entry: Entry, kept: Mapping[str, Any]
+    def call(
+        self, event_id: int, record: CallRecord, kept: Mapping[str, Entry | None], *, rest: bool
     ) -> Undoing:
-        """An undo was scheduled."""
+        """A call of an unwind was scheduled.
+
+        Args:
+            event_id: The event.
+            record: What its header says.
+            kept: The irreversible actions that the record names, by key.
+            rest: Whether it stands for all that is left, or a part of it; then what is
+                irreversible has its verdict already.
+        """
         if record.unwind is None or record.unwind < 1:
-            raise HistoryError(event_id, f"the undo of {entry.key} names no unwind")
+            raise HistoryError(event_id, "it belongs to an unwind, and its record names none")
         going = self._goings.get(record.unwind)
         if going is None:
             going = self._begin(event_id, record, kept)
@@ -85,20 +108,71 @@ class UnwindsSeen:
             going.unwind.ended_at = None
         going.rests = False
         going.flying += 1
+        while rest and going.kept:
+            self._keep(going, self.now)
+        return Undoing(going)
+
+    def undo(self, event_id: int, undoing: Undoing, entry: Entry) -> None:
+        """An entry is undone by a call of an unwind."""
+        going = undoing.going
         while going.kept and reverse_completion([going.kept[0].entry, entry])[1] is entry:
             self._keep(going, self.now)
-        planned = Planned(entry, outcome=entry.outcome, started_at=self.now)
-        going.unwind.plan.append(planned)
+        if going.given is not None:
+            planned = going.given.get(entry.key)
+            if planned is None:
+                raise HistoryError(event_id, f"the plan of the unwind does not have {entry.key}")
+        else:
+            planned = Planned(entry, outcome=entry.outcome)
+            going.unwind.plan.append(planned)
+        planned.started_at = self.now
         self._ledger.move(entry, Step.UNDO)
-        return Undoing(going, planned)
+        undoing.planned.append(planned)
 
     def ended(self, undoing: Undoing, reason: str | None) -> None:
         """An undo ended."""
-        planned = undoing.planned
-        self._ledger.move(planned.entry, Step.SUCCEED if reason is None else Step.FAIL)
-        planned.verdict = str(planned.entry.state)
-        planned.reason = reason
+        for planned in undoing.planned:
+            self._ledger.move(planned.entry, Step.SUCCEED if reason is None else Step.FAIL)
+            planned.verdict = str(planned.entry.state)
+            planned.reason = reason
         self._unseen.append(undoing)
+
+    def answered(self, undoing: Undoing, outcomes: Sequence[Outcome]) -> None:
+        """A child workflow ended that had taken over entries; each gets what it says of them."""
+        for planned, outcome in zip(undoing.planned, outcomes, strict=True):
+            entry = planned.entry
+            if outcome.step not in (Step.SUCCEED, Step.FAIL):
+                self._ledger.reopen(entry)
+            if entry.state is State.SEALED:
+                undoing.going.unwind.plan.remove(planned)
+                continue
+            self._ledger.move(entry, outcome.step)
+            planned.verdict = str(entry.state)
+            planned.reason = outcome.reason
+            planned.started_at = outcome.started_at or planned.started_at
+            planned.ended_at = outcome.ended_at
+        self._unseen.append(undoing)
+
+    def resulted(self, event_id: int, unwind: int, outcomes: Mapping[str, Outcome]) -> None:
+        """Add what only the result of a workflow tells that has executed a plan.
+
+        Args:
+            event_id: The event that closed the run.
+            unwind: Ordinal of the unwind.
+            outcomes: What became of each entry, by key.
+        """
+        self._rest()
+        going = self._goings[unwind]
+        keys = [planned.entry.key for planned in going.unwind.plan]
+        if sorted(keys) != sorted(outcomes):
+            raise HistoryError(event_id, "the run's result answers for other entries than its plan")
+        for planned in going.unwind.plan:
+            outcome = outcomes[planned.entry.key]
+            if planned.verdict is None:
+                planned.started_at, planned.ended_at = outcome.started_at, outcome.ended_at
+                self._decide(planned, outcome.verdict, outcome.reason)
+            self._agree(event_id, planned, outcome.verdict, "result")
+        if going.unwind.ended_at is None and self.now is not None:
+            self._log.end(going.unwind, self.now)
 
     def complete(
         self, event_id: int, report: CompensationReport, entries: Mapping[str, Entry]
@@ -119,52 +193,70 @@ class UnwindsSeen:
                 self._log.begin(unwind)
             going.unwind.started_at = each.started_at
             going.unwind.ended_at = each.ended_at
+        plans = {
+            ordinal: {planned.entry.key: planned for planned in going.unwind.plan}
+            for ordinal, going in self._goings.items()
+        }
         for told in report.entries:
-            entry, going = entries.get(told.key), self._goings.get(told.unwind)
-            if entry is not None and going is not None and told.verdict is not None:
-                self._add(event_id, going, entry, told)
-        for ordinal, going in self._goings.items():
-            places = {e.key: n for n, e in enumerate(report.entries) if e.unwind == ordinal}
-            going.unwind.plan.sort(key=lambda p: places.get(p.entry.key, len(places)))
+            entry = entries.get(told.key)
+            if entry is not None and told.unwind in plans and told.verdict is not None:
+                self._add(event_id, plans[told.unwind], entry, told)
         self._log.arrange()
 
-    def _add(self, event_id: int, going: _Going, entry: Entry, told: EntryReport) -> None:
-        for planned in going.unwind.plan:
-            if planned.entry is entry:
-                break
-        else:
-            planned = Planned(entry, outcome=told.outcome)
+    def _add(
+        self, event_id: int, plan: dict[str, Planned], entry: Entry, told: EntryReport
+    ) -> None:
+        planned = plan.get(entry.key)
+        if planned is None:
+            planned = plan[entry.key] = Planned(entry, outcome=told.outcome)
+            if told.verdict in STEPS:
+                self._goings[told.unwind].unwind.plan.append(planned)
+        if planned.verdict is None and entry.state is not State.UNDOING:
             planned.started_at, planned.ended_at = told.started_at, told.ended_at
-            step = STEPS.get(told.verdict or "")
-            if step is not None:
-                if entry.state is State.SEALED:
-                    self._ledger.take_back(entry)
-                self._ledger.move(entry, step)
-                planned.verdict = str(entry.state)
-                planned.reason = told.reason
-                going.unwind.plan.append(planned)
-        if planned.verdict != told.verdict:
+            self._decide(planned, told.verdict, told.reason)
+        self._agree(event_id, planned, told.verdict, "report")
+
+    def _decide(self, planned: Planned, verdict: str | None, reason: str | None) -> None:
+        """Give an entry a verdict that no event shows, if it can be such a one."""
+        step, entry = STEPS.get(verdict or ""), planned.entry
+        if step is not None:
+            if entry.state is State.SEALED:
+                self._ledger.take_back(entry)
+            self._ledger.move(entry, step)
+            planned.verdict = str(entry.state)
+            planned.reason = reason
+
+    def _agree(self, event_id: int, planned: Planned, verdict: str | None, where: str) -> None:
+        if planned.verdict != verdict:
             raise HistoryError(
                 event_id,
-                f"the run's report says that {entry.key} is {told.verdict}, its events say "
-                f"that it is {entry.state}",
+                f"the run's {where} says that {planned.entry.key} is {verdict}, its events say "
+                f"that it is {planned.entry.state}",
             )
 
     def report(self, also_failed: Iterable[str]) -> CompensationReport:
         """Return the report after the last event."""
         self._rest()
+        for unwind in self._log:
+            going = self._goings[unwind.ordinal]
+            if (
+                going.given is None
+            ):  # Its undos do not begin in the order of the plan if they overlap.
+                planned = {id(each.entry): each for each in unwind.plan}
+                order = reverse_completion(each.entry for each in unwind.plan)
+                unwind.plan[:] = [planned[id(entry)] for entry in order]
         return self._log.report(self._ledger, also_failed)
 
-    def _begin(self, event_id: int, record: CallRecord, kept: Mapping[str, Any]) -> _Going:
+    def _begin(self, event_id: int, record: CallRecord, kept: Mapping[str, Entry | None]) -> _Going:
         assert record.unwind is not None
         unwind = Unwind(record.trigger or "unknown", record.cause, record.label)
         unwind.started_at = self.now
         going = self._goings[record.unwind] = _Going(unwind)
         entries = []
-        for key, row in kept.items():
-            if row is None or not row.entry.contract.irreversible:
+        for key, entry in kept.items():
+            if entry is None or not entry.contract.irreversible:
                 raise HistoryError(event_id, f"{key} is not an irreversible action of the run")
-            entries.append(row.entry)
+            entries.append(entry)
         going.kept = [Planned(e, outcome=e.outcome) for e in reverse_completion(entries)]
         self._log.begin(unwind)
         unwind.ordinal = record.unwind
@@ -180,10 +272,11 @@ class UnwindsSeen:
 
     def _rest(self) -> None:
         """End the unwinds that went no further after what a workflow task has seen."""
-        for going in self._goings.values():
+        for going in self._resting:
             if going.rests:
                 going.rests = False
                 while going.kept:
                     self._keep(going, going.rests_since)
                 assert going.rests_since is not None
                 self._log.end(going.unwind, going.rests_since)
+        self._resting.clear()

@@ -27,11 +27,12 @@ written for every named call.
 ``o``   on an undo that another workflow runs: id of the
         workflow whose history holds the entry
 ``l``   what reports call the unit that is unwound, on its first
-        undo; absent for the run
+        undo or child; absent for the run
 ``m``   on an undo: name of the action that it undoes, for metrics
         and spans where the undo runs
-``k``   on its first undo: keys of the irreversible actions that
-        the unwind answers for, because nothing else shows them
+``k``   on its first undo or child: keys of the irreversible
+        actions that the unwind answers for, because nothing else
+        shows them
 ``b``   the call is abandoned when it is cancelled: it may settle
         without the workflow, or be undone before it has settled
 ``A…Z`` options of the contract that are not default

@@ -14,7 +14,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from agboss_temporal.core import outcome, wire
 from agboss_temporal.core.facts import Call
 from agboss_temporal.core.fold import Fold
-from agboss_temporal.history import failures
+from agboss_temporal.history import failures, plans
 from agboss_temporal.history.contracts import Recorded
 from agboss_temporal.history.payloads import Plain
 
@@ -42,6 +42,7 @@ class CallReader:
         self._plain = plain
         self._judges = judges
         self._recorded = Recorded()
+        self._handed: set[int] = set()
         self.handlers: Handlers = {
             _E.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: self._activity_scheduled,
             _E.EVENT_TYPE_ACTIVITY_TASK_STARTED: self._activity_started,
@@ -121,6 +122,9 @@ class CallReader:
             parent_close_policy=_CLOSE_POLICIES.get(attributes.parent_close_policy, ""),
         )
         self._describe(call, attributes.header.fields)
+        if call.record is not None and call.record.hands_over is not None:
+            self._handed.add(event.event_id)
+            call.handed = plans.hand_over_in(call.args, self._plain)
         self._fold.scheduled(call)
 
     def _child_not_started(self, event: HistoryEvent) -> None:
@@ -134,7 +138,12 @@ class CallReader:
 
     def _child_completed(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_completed_event_attributes
-        self._completed(event, attributes.initiated_event_id, attributes.result)
+        of = attributes.initiated_event_id
+        if of in self._handed:
+            found = plans.answer_in(attributes.result.payloads, self._plain)
+            self._fold.answered(event.event_id, of, time_of(event.event_time), found)
+        else:
+            self._completed(event, of, attributes.result)
 
     def _child_failed(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_failed_event_attributes

@@ -12,10 +12,12 @@ from temporalio.converter import DataConverter
 
 from agboss_temporal.core import carry, wire
 from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.core.recovery import RECOVERY_TYPE
 from agboss_temporal.core.report import FAILURE_TYPE
 from agboss_temporal.core.sealing import SEALED_UNIT
 
 _JSON: Final = b"json/plain"
+_BINARY: Final = b"binary/plain"
 
 
 async def decoded(payloads: Sequence[Payload], converter: DataConverter) -> list[Payload]:
@@ -64,12 +66,19 @@ class Plain:
 
     def json(self, payload: Payload) -> tuple[bytes, str | None]:
         """Return the JSON that a payload holds, and else why it cannot be read."""
-        if payload.metadata.get("encoding") == _JSON:
+        return self._data(payload, _JSON)
+
+    def binary(self, payload: Payload) -> tuple[bytes, str | None]:
+        """Return the bytes that a payload holds, and else why they cannot be read."""
+        return self._data(payload, _BINARY)
+
+    def _data(self, payload: Payload, wanted: bytes) -> tuple[bytes, str | None]:
+        if payload.metadata.get("encoding") == wanted:
             return payload.data, None
         found = self._found.get(payload.SerializeToString())
         if isinstance(found, str):
             return b"", f"it could not be decoded ({found})"
-        if found is not None and found.metadata.get("encoding") == _JSON:
+        if found is not None and found.metadata.get("encoding") == wanted:
             return found.data, None
         encoding = payload.metadata.get("encoding", b"").decode(errors="replace") or "nothing"
         hint = "" if self._has_converter else "; give the client's data_converter"
@@ -97,6 +106,7 @@ async def _each_decoded(
 
 def _wanted(events: Iterable[HistoryEvent], table: ContractTable | None) -> Iterator[Payload]:
     judged: set[int] = set()
+    recovers = False
     for event in events:
         kind = event.WhichOneof("attributes")
         if kind == "activity_task_scheduled_event_attributes":
@@ -111,15 +121,30 @@ def _wanted(events: Iterable[HistoryEvent], table: ContractTable | None) -> Iter
             if completed.scheduled_event_id in judged:
                 yield from completed.result.payloads
         elif kind is not None:
-            yield from _encoded(_of_rare_event(event, kind))
+            recovers = recovers or is_recovery(event)
+            yield from _encoded(_of_rare_event(event, kind, recovers=recovers))
 
 
-def _of_rare_event(event: HistoryEvent, kind: str) -> Iterable[Payload | None]:
+def is_recovery(event: HistoryEvent) -> bool:
+    """Tell whether the event starts a recovery workflow, whose input is a plan."""
+    started = event.workflow_execution_started_event_attributes
+    return bool(started.workflow_type.name == RECOVERY_TYPE)
+
+
+def _of_rare_event(event: HistoryEvent, kind: str, *, recovers: bool) -> Iterable[Payload | None]:
     attributes: Any = getattr(event, kind)
     if kind == "start_child_workflow_execution_initiated_event_attributes":
-        return [attributes.header.fields.get(wire.HEADER)]
+        plan = attributes.workflow_type.name == RECOVERY_TYPE
+        given = attributes.input.payloads if plan else ()
+        return [attributes.header.fields.get(wire.HEADER), *given]
+    if kind == "child_workflow_execution_completed_event_attributes":
+        plan = attributes.workflow_type.name == RECOVERY_TYPE
+        return attributes.result.payloads if plan else ()
     if kind == "workflow_execution_started_event_attributes":
-        return [attributes.memo.fields.get(carry.MEMO)]
+        given = attributes.input.payloads if recovers else ()
+        return [attributes.memo.fields.get(carry.MEMO), *given]
+    if kind == "workflow_execution_completed_event_attributes":
+        return attributes.result.payloads if recovers else ()
     if kind == "workflow_properties_modified_event_attributes":
         return [attributes.upserted_memo.fields.get(SEALED_UNIT)]
     if kind == "workflow_execution_failed_event_attributes":
@@ -130,7 +155,7 @@ def _of_rare_event(event: HistoryEvent, kind: str) -> Iterable[Payload | None]:
 
 def _encoded(payloads: Iterable[Payload | None]) -> Iterator[Payload]:
     for payload in payloads:
-        if payload is not None and payload.metadata.get("encoding") != _JSON:
+        if payload is not None and payload.metadata.get("encoding") not in (_JSON, _BINARY):
             yield payload
 
 

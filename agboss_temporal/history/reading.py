@@ -18,14 +18,14 @@ from temporalio.converter import DataConverter
 from agboss_temporal.core import carry
 from agboss_temporal.core.errors import HistoryError, IllegalTransitionError, RecordError
 from agboss_temporal.core.facts import Origin
-from agboss_temporal.core.fold import Fold
+from agboss_temporal.core.fold import HAND_OVER, Fold
 from agboss_temporal.core.report import FAILURE_TYPE, CompensationReport
 from agboss_temporal.core.run_ledger import How, RunEnd, RunLedger
 from agboss_temporal.core.sealing import SEALED_UNIT, Seal
-from agboss_temporal.history import failures
+from agboss_temporal.history import failures, plans
 from agboss_temporal.history.calls import CallReader, Handlers, time_of
 from agboss_temporal.history.contracts import Declared, table_of
-from agboss_temporal.history.payloads import Plain
+from agboss_temporal.history.payloads import Plain, is_recovery
 
 LOCAL_ACTIVITY: Final = "core_local_activity"
 UNCOMMITTED: Final = "UncommittedActionError"
@@ -111,6 +111,13 @@ class _Reader:
 
     def _run_started(self, event: HistoryEvent) -> None:
         attributes = event.workflow_execution_started_event_attributes
+        if is_recovery(event):
+            plan = plans.plan_in(attributes.input.payloads, self._plain)
+            if isinstance(plan, str):
+                self.fold.unreadable(event.event_id, HAND_OVER, plan)
+            else:
+                self.fold.adopt_plan(plan, plans.payload_of)
+            return
         payload = attributes.memo.fields.get(carry.MEMO)
         if payload is None or not payload.data or not attributes.continued_execution_run_id:
             return
@@ -118,7 +125,7 @@ class _Reader:
         if problem is not None:
             self.fold.unreadable(event.event_id, "memo", problem)
         elif carry.written_by(data) == attributes.continued_execution_run_id:
-            self.fold.adopt(carry.decode(data), Payload.FromString)
+            self.fold.adopt(carry.decode(data), plans.payload_of)
 
     def _task_started(self, event: HistoryEvent) -> None:
         self._started[event.event_id] = _workflow_time(event.event_time)
@@ -169,6 +176,8 @@ class _Reader:
         attributes: Any = getattr(event, event.WhichOneof("attributes") or "")
         failure = attributes.failure if how == "failed" else Failure()
         found = failures.failure_of(failure)
+        if how == "completed" and self.fold.recovers is not None:
+            self._recovered(event, attributes.result.payloads)
         end = RunEnd(
             how,
             event.event_id,
@@ -182,6 +191,13 @@ class _Reader:
             types.append(failure.cause.application_failure_info.type)
             report = self._report_in(event, failure)
         self.fold.closed(end, report, uncommitted=UNCOMMITTED in types)
+
+    def _recovered(self, event: HistoryEvent, results: Sequence[Payload]) -> None:
+        outcomes = plans.result_in(results, self._plain)
+        if isinstance(outcomes, str):
+            self.fold.unreadable(event.event_id, HAND_OVER, outcomes)
+        else:
+            self.fold.recovered(event.event_id, outcomes)
 
     def _report_in(self, event: HistoryEvent, failure: Failure) -> CompensationReport | None:
         details = failure.application_failure_info.details.payloads

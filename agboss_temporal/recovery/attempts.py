@@ -56,8 +56,7 @@ async def family_of(runs: Runs, read: Read) -> tuple[str, str]:
         return read.ledger.workflow_id, read.first_run_id
     workflow_id, run_id = read.root
     found = await runs.describe(workflow_id, run_id)
-    first = found.raw_description.workflow_execution_info.first_run_id if found else ""
-    return workflow_id, first or run_id
+    return workflow_id, (found.first_run_id if found else "") or run_id
 
 
 async def attempts_of(runs: Runs, family: tuple[str, str]) -> list[Attempt]:
@@ -158,7 +157,9 @@ async def _executed(
         if not key:
             continue
         ended_at = time_of(event.event_time)
-        if kind == "activity_task_completed_event_attributes":
+        if kind == "activity_task_started_event_attributes":
+            tried[key] = replace(tried[key], attempts=attributes.attempt)
+        elif kind == "activity_task_completed_event_attributes":
             tried[key] = replace(tried[key], verdict="undone", ended_at=ended_at)
         elif kind in _FAILED:
             cancelled = kind == "activity_task_canceled_event_attributes"

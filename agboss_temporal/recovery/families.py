@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Final
 
 from temporalio.api.common.v1 import Payload
-from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from agboss_temporal.core.attempts import Attempt, Attempts
 from agboss_temporal.core.choosing import choose
@@ -17,9 +16,8 @@ from agboss_temporal.core.entry import State
 from agboss_temporal.core.recovery import RECOVERY_TYPE
 from agboss_temporal.core.run_ledger import ChildRun, RunEntry, RunLedger
 from agboss_temporal.recovery.attempts import read_attempt
-from agboss_temporal.recovery.runs import CLOSED, Runs
-
-_Status = WorkflowExecutionStatus
+from agboss_temporal.recovery.executions import Execution
+from agboss_temporal.recovery.runs import Runs
 
 
 @dataclass(slots=True)
@@ -59,9 +57,9 @@ async def walk(runs: Runs, ledger: RunLedger, elsewhere: frozenset[str] = frozen
 
 @dataclass(frozen=True, slots=True)
 class _Fate:
-    """What a child says of itself: how it ended, and what it answered."""
+    """What a child says of itself: how it ended, if anybody knows, and what it answered."""
 
-    status: WorkflowExecutionStatus | None
+    how: str | None
     below: Walked = field(default_factory=Walked)
     result: Payload | None = None
     closed_at: datetime | None = None
@@ -96,48 +94,50 @@ class _Walk:
         if child.namespace not in ("", self._runs.client.namespace):
             note = f"{who} is in namespace {child.namespace}: look there what it has left open"
             return _Fate(None, Walked(notes=[note]))
-        description = await self._runs.describe(child.workflow_id, child.run_id)
-        if description is None:
+        execution = await self._runs.describe(child.workflow_id, child.run_id)
+        if execution is None:
             return _Fate(None, Walked(notes=_gone(child, who)))
         below = Walked()
-        description, ledger = await self._last(description, who, below)
-        if description.status is _Status.COMPLETED:
-            return await self._completed(description, below)
+        execution, ledger = await self._last(execution, who, below)
+        if execution.how == "completed":
+            return await self._completed(execution, below)
         if ledger is not None:
             await self._closed(ledger, who, below)
         elif child.parent_close_policy != "abandon" or child.key is not None:
             below.notes.append(f"{who} still runs: cancel it, it undoes itself; then plan again")
-        return _Fate(description.status, below)
+        return _Fate(execution.how or "open", below)
 
     async def _last(
-        self, description: WorkflowExecutionDescription, who: str, below: Walked
-    ) -> tuple[WorkflowExecutionDescription, RunLedger | None]:
+        self, execution: Execution, who: str, below: Walked
+    ) -> tuple[Execution, RunLedger | None]:
         """Go to the last run of a child's chain; only what continues as new hands entries on.
 
         Returns:
             The run, and its ledger if it is closed and has not finished.
         """
         carried: dict[str, RunEntry] = {}
-        while description.status in CLOSED and description.status is not _Status.COMPLETED:
-            ledger = (await self._runs.read(description.id, description.run_id)).ledger
+        while execution.how not in (None, "completed"):
+            ledger = (await self._runs.read(execution.workflow_id, execution.run_id)).ledger
             ledger = _with_times(ledger, carried)
             following = ledger.end.next_run_id if ledger.end else None
-            then = await self._runs.describe(description.id, following) if following else None
+            then = (
+                await self._runs.describe(execution.workflow_id, following) if following else None
+            )
             if then is None:
-                return description, ledger
+                return execution, ledger
             carried = {entry.key: entry for entry in ledger}
-            if description.status is not _Status.CONTINUED_AS_NEW:
+            if execution.how != "continued_as_new":
                 below.notes += _left_behind(ledger, who, then.run_id)
-            description = then
-        return description, None
+            execution = then
+        return execution, None
 
-    async def _completed(self, description: WorkflowExecutionDescription, below: Walked) -> _Fate:
-        found = await self._runs.history(description.id, description.run_id)
+    async def _completed(self, execution: Execution, below: Walked) -> _Fate:
+        found = await self._runs.history(execution.workflow_id, execution.run_id)
         result = None
         if found is not None:
             end = found.events[-1].workflow_execution_completed_event_attributes
             result = next(iter(end.result.payloads), None)
-        return _Fate(_Status.COMPLETED, below, result, description.close_time)
+        return _Fate("completed", below, result, execution.closed_at)
 
     async def _closed(self, ledger: RunLedger, who: str, below: Walked) -> None:
         if ledger.run_id in self._seen:
@@ -171,9 +171,9 @@ def _settled(entries: Iterable[RunEntry], child: ChildRun, fate: _Fate) -> tuple
     """Correct what the parent's history says of a child that is an action, by the child's own."""
     found = []
     for entry in entries:
-        if entry.key != child.key or entry.state is not State.IN_DOUBT or fate.status is None:
+        if entry.key != child.key or entry.state is not State.IN_DOUBT or fate.how is None:
             found.append(entry)
-        elif fate.status is _Status.COMPLETED:
+        elif fate.how == "completed":
             found.append(
                 replace(
                     entry,

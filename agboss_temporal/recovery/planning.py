@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import Client
 
 from agboss_temporal.core.attempts import Attempt, Attempts
 from agboss_temporal.core.choosing import (
@@ -22,9 +22,10 @@ from agboss_temporal.core.recovery import RECOVERY_TYPE
 from agboss_temporal.history.contracts import Declared
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.recovery.attempts import attempts_of, family_of
+from agboss_temporal.recovery.executions import Execution
 from agboss_temporal.recovery.families import Walked, walk
 from agboss_temporal.recovery.resets import heirs
-from agboss_temporal.recovery.runs import CLOSED, Read, Runs, not_found
+from agboss_temporal.recovery.runs import Read, Runs, not_found
 from agboss_temporal.recovery.types import Plan, PlannedUndo
 
 _CAUSES: Final = {
@@ -111,14 +112,14 @@ async def draw(
     runs: Runs, workflow_id: str, run_id: str | None, policy: CompensationPolicy
 ) -> Drawn:
     """Draw the plan of a recovery as things stand now."""
-    description = await runs.describe(workflow_id, run_id)
-    if description is None:
+    execution = await runs.describe(workflow_id, run_id)
+    if execution is None:
         raise not_found(workflow_id, run_id)
-    _refuse_open(description)
-    read = await runs.read(workflow_id, description.run_id)
+    _refuse_open(execution)
+    read = await runs.read(workflow_id, execution.run_id)
     _refuse_continued(read)
-    newest = description if run_id is None else await runs.describe(workflow_id)
-    newer = None if newest is None or newest.run_id == description.run_id else newest.run_id
+    newest = execution if run_id is None else await runs.describe(workflow_id)
+    newer = None if newest is None or newest.run_id == execution.run_id else newest.run_id
     elsewhere: frozenset[str] = frozenset()
     children: frozenset[str] = frozenset()
     if newer is not None:
@@ -136,7 +137,7 @@ async def draw(
     return Drawn(
         plan=Plan(
             workflow_id=workflow_id,
-            run_id=description.run_id,
+            run_id=execution.run_id,
             undos=tuple(_undo(placed[place].candidate, policy) for place in order),
             under_way=tuple(choice.at_work),
             recovered_by=tuple(a.workflow_id for a in own if a.workflow_id not in choice.at_work),
@@ -175,18 +176,18 @@ def _undo(candidate: Candidate, policy: CompensationPolicy) -> PlannedUndo:
     )
 
 
-def _refuse_open(description: WorkflowExecutionDescription) -> None:
-    who = f"{description.id}, run {description.run_id},"
-    if description.workflow_type == RECOVERY_TYPE:
+def _refuse_open(execution: Execution) -> None:
+    who = f"{execution.workflow_id}, run {execution.run_id},"
+    if execution.workflow_type == RECOVERY_TYPE:
         raise RecoveryRefused(
             "recovery",
             f"{who} undoes for another run; recover that one again, and it goes on from here",
         )
-    if description.status not in CLOSED:
+    if execution.how is None:
         raise RecoveryRefused(
             "open", f"{who} is open; cancel it, and it undoes what it did, or terminate it first"
         )
-    if description.status is WorkflowExecutionStatus.COMPLETED:
+    if execution.how == "completed":
         raise RecoveryRefused(
             "finished", f"{who} has finished: that sealed what it did, and nothing undoes it"
         )

@@ -23,7 +23,7 @@ async def heirs(runs: Runs, read: Read) -> list[RunLedger]:
     for run_id in (own, *read.bases):
         description = await runs.describe(workflow_id, run_id)
         if description is not None:
-            found[description.raw_description.workflow_extended_info.reset_run_id] = None
+            found[description.reset_run_id] = None
     ids = [run_id for run_id in found if run_id not in ("", own)]
     return [(await runs.read(workflow_id, run_id)).ledger for run_id in ids]
 

@@ -8,12 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from temporalio.api.enums.v1 import WorkflowTaskFailedCause
-from temporalio.client import (
-    Client,
-    WorkflowExecutionDescription,
-    WorkflowExecutionStatus,
-    WorkflowHistory,
-)
+from temporalio.client import Client, WorkflowHistory
 from temporalio.converter import DataConverter, WorkflowSerializationContext
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -22,11 +17,10 @@ from agboss_temporal.core.errors import HistoryError, RecoveryRefused
 from agboss_temporal.core.fold import HAND_OVER
 from agboss_temporal.core.run_ledger import RunLedger
 from agboss_temporal.history.contracts import Declared
+from agboss_temporal.recovery.executions import Execution, describe
 
 AT_ONCE: Final = 10
 """How many requests to the server one recovery makes at once."""
-
-CLOSED: Final = frozenset(WorkflowExecutionStatus) - {WorkflowExecutionStatus.RUNNING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +71,11 @@ class Runs:
         )
         return self.client.data_converter.with_context(context)
 
-    async def describe(
-        self, workflow_id: str, run_id: str | None = None
-    ) -> WorkflowExecutionDescription | None:
+    async def describe(self, workflow_id: str, run_id: str | None = None) -> Execution | None:
         """Describe a run, or the newest one; ``None`` if it is not there."""
-        handle = self.client.get_workflow_handle(workflow_id, run_id=run_id or None)
         try:
             async with self._gate:
-                return await handle.describe()
+                return await describe(self.client, workflow_id, run_id)
         except RPCError as err:
             if err.status is RPCStatusCode.NOT_FOUND:
                 return None

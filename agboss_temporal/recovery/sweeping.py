@@ -6,20 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client
 
 from agboss_temporal.core.errors import AgbossError, RecoveryRefused
 from agboss_temporal.core.recovery import RECOVERY_TYPE
 from agboss_temporal.history.contracts import Declared
 from agboss_temporal.policy import CompensationPolicy
+from agboss_temporal.recovery.executions import Execution, listed
 from agboss_temporal.recovery.planning import Drawn, draw, policy_of
-from agboss_temporal.recovery.runs import CLOSED, Runs
+from agboss_temporal.recovery.runs import Runs
 from agboss_temporal.recovery.starting import Options, execute
 from agboss_temporal.recovery.types import Recovery, Sweep, SweptRun
 
-_Status = WorkflowExecutionStatus
-
-_IN_ORDER: Final = frozenset({_Status.COMPLETED, _Status.CONTINUED_AS_NEW})
+_IN_ORDER: Final = ("completed", "continued_as_new")
 """How a run is closed that leaves nothing to a recovery: its history need not be looked at."""
 
 
@@ -62,7 +61,7 @@ async def sweep(
     if concurrency < 1:
         raise ValueError("concurrency must be at least 1")
     declared = None if contracts is None else tuple(contracts)
-    found = _Found(client.list_workflows(query))
+    found = _Found(listed(client, query))
     swept: dict[int, SweptRun] = {}
 
     async def work() -> None:
@@ -85,12 +84,12 @@ async def sweep(
 class _Found:
     """Gives several tasks one run after another."""
 
-    def __init__(self, executions: AsyncIterator[WorkflowExecution]) -> None:
+    def __init__(self, executions: AsyncIterator[Execution]) -> None:
         self._executions = executions
         self._lock = asyncio.Lock()
         self._count = 0
 
-    async def take(self) -> tuple[int, WorkflowExecution] | None:
+    async def take(self) -> tuple[int, Execution] | None:
         async with self._lock:
             async for execution in self._executions:
                 self._count += 1
@@ -98,16 +97,16 @@ class _Found:
             return None
 
 
-async def _swept(options: Options, execution: WorkflowExecution, *, dry_run: bool) -> SweptRun:
+async def _swept(options: Options, execution: Execution, *, dry_run: bool) -> SweptRun:
     def told(result: str, detail: str = "", *, is_clean: bool = True) -> SweptRun:
-        return SweptRun(execution.id, execution.run_id, result, detail, is_clean)
+        return SweptRun(execution.workflow_id, execution.run_id, result, detail, is_clean)
 
-    if execution.status not in CLOSED:
+    if execution.how is None:
         return told("open", "the run goes on")
-    if execution.status in _IN_ORDER or execution.workflow_type == RECOVERY_TYPE:
+    if execution.how in _IN_ORDER or execution.workflow_type == RECOVERY_TYPE:
         return told("none")
     try:
-        drawn = await draw(options.runs, execution.id, execution.run_id, options.policy)
+        drawn = await draw(options.runs, execution.workflow_id, execution.run_id, options.policy)
         verdict = _without_doing(drawn, dry_run=dry_run)
         if verdict is not None:
             return told(verdict[0], verdict[1], is_clean=drawn.plan.is_clean)

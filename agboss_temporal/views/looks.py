@@ -99,7 +99,7 @@ def undo_text(entry: RunEntry, reason: str | None, decided_by: str | None = None
     attempts = sum(undo.attempts for undo in entry.undos)
     if attempts:
         parts.append(counted(attempts, "attempt"))
-    elif entry.undos:
+    elif entry.undos and entry.undos[-1].outcome is None:
         parts.append("started")
     if entry.undos and entry.undos[-1].explicit:
         parts.append("called by the workflow")

@@ -36,14 +36,14 @@ class Records:
 
     def of_hand_over(self, number: int, unwind: Unwind) -> bytes:
         """Write what a child is that takes over a part of an unwind."""
-        return wire.encode(
-            wire.CallRecord(
-                hands_over=number,
-                unwind=unwind.ordinal,
-                trigger=unwind.trigger,
-                cause=unwind.cause,
-            )
+        first, unwind.announced = not unwind.announced, True
+        record = wire.CallRecord(
+            hands_over=number,
+            unwind=unwind.ordinal,
+            trigger=unwind.trigger,
+            cause=unwind.cause,
         )
+        return wire.encode(_announcing(record, unwind) if first else record)
 
     def _template(self, contract: Contract) -> wire.ActionTemplate:
         name = (contract.kind, contract.action)
@@ -83,8 +83,11 @@ def record_of_undo(entry: Entry, unwind: Unwind, *, first: bool) -> wire.CallRec
         origin=entry.origin or unwind.origin,
         undoes_action=entry.contract.action,
     )
-    if not first:
-        return record
+    return _announcing(record, unwind) if first else record
+
+
+def _announcing(record: wire.CallRecord, unwind: Unwind) -> wire.CallRecord:
+    """Add what nothing else in a history says of an unwind."""
     kept = [p.entry.key for p in unwind.plan if p.entry.contract.irreversible]
     return dataclasses.replace(
         record,

@@ -140,6 +140,19 @@ async def test_r1_what_an_undo_was_interrupted_in_is_said(harness: Harness) -> N
         assert stock.started_at is None
 
 
+async def test_a_committer_that_was_at_work_is_told_of(harness: Harness) -> None:
+    async with harness.worker([Order], EVERYTHING) as queue:
+        handle = await hang(harness, queue, "after home")
+        await handle.terminate()
+        await release(handle, "after home")
+        plan = await recovery.plan(harness.client, handle.id)
+        assert len(plan.undos) == 2
+        [note] = plan.notes
+        assert note.startswith("committer send ")
+        found = await recover(harness, handle)
+        assert (found.status, found.is_clean) == ("completed", False)
+
+
 async def test_two_recoveries_at_once_are_one(harness: Harness) -> None:
     async with harness.worker([Steps], EVERYTHING) as queue:
         handle = await harness.start(queue, Steps.run, ["a", "b", "c"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agboss_temporal.core.attempts import Attempt, Attempts, Tried
+from agboss_temporal.core.attempts import Attempt, Attempts, Tried, with_attempts
 from agboss_temporal.core.choosing import Candidate, choose, plan_order, settled_order
 from agboss_temporal.core.entry import State
 from agboss_temporal.core.ledger import CommitterInDoubt
@@ -184,3 +184,40 @@ def test_portions_fit_and_take_all(sizes: list[int], most: int) -> None:
 
 def test_one_entry_that_does_not_fit_is_said_to() -> None:
     assert portion([60], 5, 50, lambda count: b"x" * 60 * count) is None
+
+
+def test_what_recoveries_have_done_is_seen_in_the_ledger() -> None:
+    ledger = run(*(entry(n, "charge", "refund", State.OPEN) for n in (1, 2, 3, 4)))
+    keys = [e.key for e in ledger]
+    told = with_attempts(
+        ledger,
+        Attempts(
+            [
+                attempt(
+                    tried(keys[0], "failed", started_at=at(95), reason="Down"),
+                    tried(keys[1], "undone", started_at=at(96), ended_at=at(97), attempts=2),
+                    tried(keys[2], None, started_at=at(98)),
+                    tried(keys[3], None),
+                    is_open=True,
+                ),
+            ]
+        ),
+    )
+    assert [e.state for e in told] == [State.OPEN, State.UNDONE, State.UNDOING, State.OPEN]
+    assert [len(e.undos) for e in told] == [1, 1, 1, 0]
+    undone = told.entries[1].undos[0]
+    assert (undone.by, undone.outcome, undone.attempts) == ("r-1", "completed", 2)
+    assert undone.settled_event_id is None  # its event is in another history
+    assert [e.key for e in told.built_on(50)] == keys[:3]
+
+
+def test_whether_a_handed_over_undo_has_begun_only_its_workflow_tells() -> None:
+    calls = (undo(20, "refund", 20, outcome=None, by="r-1"),)
+    ledger = run(entry(1, "charge", "refund", State.UNDOING, undos=calls))
+    [candidate] = choose(ledger, NOBODY).candidates
+    assert candidate.started_at is None
+    [key] = [e.key for e in ledger]
+    [candidate] = choose(
+        ledger, Attempts([attempt(tried(key, "failed", started_at=at(21)))])
+    ).candidates
+    assert candidate.started_at == at(21)

@@ -43,7 +43,11 @@ def test_many_actions_are_folded_in_the_middle(view: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["undo-fails", "join", "updates", "finished-child", "handed-over", "uncommitted"]
+    "name",
+    [
+        *("undo-fails", "join", "updates", "finished-child", "handed-over", "uncommitted"),
+        *("delegated", "recovery"),
+    ],
 )
 @pytest.mark.parametrize("view", ["txt", "mmd"])
 async def test_a_recorded_run_is_shown(name: str, view: str) -> None:
