@@ -12,3 +12,6 @@ HANDLER_PATCH: Final = "agboss-handler-unwind-1"
 
 CONTINUE_PATCH: Final = "agboss-continue-1"
 """Id of the marker with which a run that continues as new lets running calls settle."""
+
+SEARCH_PATCH: Final = "agboss-search-attributes-1"
+"""Id of the marker of a run that writes search attributes."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, Literal
 
 from temporalio.converter import DataConverter
@@ -13,12 +14,13 @@ from temporalio.worker import (
     Interceptor,
     PatchActivationInput,
     ReplayerConfig,
+    Worker,
     WorkerConfig,
     WorkflowRunner,
 )
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from agboss_temporal import _compat, registry
+from agboss_temporal import _compat, registry, search_attributes
 from agboss_temporal.actions import check_input
 from agboss_temporal.core.contract import Contract, ContractTable, Fault
 from agboss_temporal.exceptions import ConfigurationError, ContractError
@@ -49,12 +51,14 @@ class CompensationPlugin(SimplePlugin):
         trace_actions: Whether each action has a span of its own, ``Action:<name>``, to which that
             of its undo is linked. Takes effect where unwinds are traced at all: with a tracer
             provider of ``temporalio.contrib.opentelemetry.create_tracer_provider``.
+        search_attributes: Whether runs that unwind write ``CompensationStatus`` and
+            ``CompensationOpen``, at the price of some events; may be changed while runs are open.
 
     Raises:
         ContractError: When a worker is constructed, with everything that its declarations say
             wrongly.
         ConfigurationError: When a worker is constructed whose SDK, payload converter or policies
-            cannot work with it.
+            cannot work with it; when it is run, if its namespace lacks the search attributes.
     """
 
     def __init__(
@@ -63,11 +67,13 @@ class CompensationPlugin(SimplePlugin):
         policy: CompensationPolicy | None = None,
         unrecorded: Literal["log", "fail"] = "log",
         trace_actions: bool = False,
+        search_attributes: bool = False,
     ) -> None:
         super().__init__("agboss.CompensationPlugin", workflow_runner=_pass_through)
         self._policy = policy or CompensationPolicy()
         self._unrecorded: Literal["log", "fail"] = unrecorded
         self._trace_actions = trace_actions
+        self._search_attributes = search_attributes
 
     @property
     def policy(self) -> CompensationPolicy:
@@ -93,6 +99,20 @@ class CompensationPlugin(SimplePlugin):
         config["workflows"] = _with_recovery(workflows, versioned=versioned)
         config["patch_activation_callback"] = _always_ours(config.get("patch_activation_callback"))
         return config
+
+    async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
+        """Run a worker, unless its namespace lacks the search attributes that it would write."""
+        fault = None
+        if self._search_attributes and worker.config(active_config=True).get("workflows"):
+            fault = await search_attributes.fault(worker.client)
+        if fault is None:
+            return await super().run_worker(worker, next)
+        # `async with` waits for the end of a worker, which one that never starts does not have.
+        stopping = asyncio.create_task(worker.shutdown())
+        await asyncio.sleep(0)
+        await super().run_worker(worker, next)
+        await stopping
+        raise fault
 
     def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
         """Give a replayer the same interceptor as a worker of these workflows."""
@@ -126,6 +146,7 @@ class CompensationPlugin(SimplePlugin):
             compensated_children=_compensated(table, workflows),
             payload_limit=payload_limit(converter),
             trace_actions=self._trace_actions,
+            search_attributes=self._search_attributes,
         )
         # First: it sees how a run ends after the worker's other interceptors have had their say,
         # and a call as they send it. Those of the client (tracing) stay outside of it.

@@ -23,6 +23,7 @@ from agboss_temporal.core.plan import Unwind, UnwindLog
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.scope import Scope, UnitPath, related
 from agboss_temporal.exceptions import ConfigurationError
+from agboss_temporal.indexing import Index
 from agboss_temporal.observer import Observer
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.turns import Turns
@@ -56,6 +57,7 @@ class Run:
         budget: How much of the history an unwind may use.
         left_running: Types of the children that unwind themselves without the run, by handle.
         observer: Who is told what happens.
+        index: Its search attributes.
         handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
@@ -66,6 +68,7 @@ class Run:
         payload_limit: int,
         budget: HistoryBudget,
         observer: Observer,
+        index: Index,
     ) -> None:
         self.contracts = contracts
         self.payload_limit = payload_limit
@@ -74,6 +77,7 @@ class Run:
         self.handed_over = 0
         self.handing_over: dict[str, tuple[int, Unwind]] = {}
         self.observer = observer
+        self.index = index
         self.ledger = Ledger(observer)
         self.unwinds = UnwindLog()
         self.root = units.Unit()

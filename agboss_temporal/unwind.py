@@ -110,6 +110,7 @@ async def _unwind(
         told = bool(calls or run.calls_about(scope) or _plan(run, scope, only, select))
         if told:
             run.observer.unwind_begins(record)
+            _index(run, "running")
         try:
             await settle(calls)
             while deciding := run.calls_about(scope):
@@ -124,6 +125,7 @@ async def _unwind(
             run.unwinds.end(record, run.now())
         if told:
             run.observer.unwind_ended(record)
+            _index(run)
     show(run)
     return record
 
@@ -148,6 +150,18 @@ def needed(run: Run, scope: Scope) -> bool:
     if run.calls_within(scope) or run.calls_about(scope):
         return True
     return not all(e.contract.irreversible for e in run.ledger.to_undo(scope))
+
+
+def index_end(run: Run) -> None:
+    """Bring the search attributes of a run that closes up to date, if it has any."""
+    if run.index.shown is not None:
+        _index(run)
+
+
+def _index(run: Run, status: str | None = None) -> None:
+    if run.index.is_kept:
+        left_open = len(run.ledger.to_undo()) + run.unwinds.left_open
+        run.index.show(status or run.report().status, left_open)
 
 
 def _plan(

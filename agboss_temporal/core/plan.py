@@ -177,11 +177,15 @@ class UnwindLog:
             self._older_verdicts
         )
 
+    @property
+    def left_open(self) -> int:
+        """How many effects were left behind."""
+        counts = self._counts()
+        return sum(counts.get(verdict, 0) for verdict in UNFINISHED)
+
     def report(self, ledger: Ledger, also_failed: Iterable[str] = ()) -> CompensationReport:
         """Make the report of the run from its unwinds and its ledger."""
-        counts = dict(self._older_verdicts)
-        for unwind in self._unwinds:
-            _count(unwind.plan, counts)
+        counts = self._counts()
         newest = self._unwinds[-1] if self._unwinds else None
         return CompensationReport(
             status=self._status(counts),
@@ -195,6 +199,12 @@ class UnwindLog:
             counts=counts,
             omitted_in_doubt=ledger.omitted_in_doubt,
         )
+
+    def _counts(self) -> dict[str, int]:
+        counts = dict(self._older_verdicts)
+        for unwind in self._unwinds:
+            _count(unwind.plan, counts)
+        return counts
 
     def _status(self, counts: Mapping[str, int]) -> Status:
         verdicts: list[str | None] = list(counts)

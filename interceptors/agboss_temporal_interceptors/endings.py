@@ -23,7 +23,7 @@ from agboss_temporal.run import Run
 from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.units import Unit
-from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
+from agboss_temporal.unwind import index_end, needed, probe_eviction, protected, unwind
 from agboss_temporal_interceptors.classify import Ending, classify, unjoined
 from agboss_temporal_interceptors.continuing import named_calls, put_into_memo, settle_closed
 from agboss_temporal_interceptors.handlers import Handlers
@@ -163,6 +163,7 @@ class Endings:
             await self._unwind(ending.why)
         await self._idle()
         self._run.ledger.close()
+        index_end(self._run)
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
@@ -206,6 +207,7 @@ class Endings:
                 await self._fail_unless_committed(uncommitted)
         run.ledger.finish()
         self._run.ledger.close()
+        index_end(self._run)
         return result
 
     async def _fail_unless_committed(self, uncommitted: Sequence[Entry]) -> None:
@@ -221,6 +223,7 @@ class Endings:
                 return
         run.ledger.finish()
         self._run.ledger.close()
+        index_end(self._run)
         if run.unwinds.left_behind:
             raise CompensationFailedError(run.report()) from error
         raise error

@@ -15,6 +15,7 @@ from temporalio.worker import (
 
 from agboss_temporal.core.budget import HistoryBudget
 from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.indexing import Index
 from agboss_temporal.plan_input import DEFAULT_PAYLOAD_LIMIT
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
@@ -40,6 +41,7 @@ class CompensationInterceptor(Interceptor):
         compensated_children: Names of the workflow types that unwind themselves.
         payload_limit: Size in bytes above which an undo's context is not sent.
         trace_actions: Whether each action has a span of its own.
+        search_attributes: Whether runs that unwind write search attributes.
 
     Attributes:
         budget: How much of a run's history an unwind may use.
@@ -54,6 +56,7 @@ class CompensationInterceptor(Interceptor):
         compensated_children: frozenset[str] = frozenset(),
         payload_limit: int = DEFAULT_PAYLOAD_LIMIT,
         trace_actions: bool = False,
+        search_attributes: bool = False,
     ) -> None:
         self._contracts = contracts
         self._policy = policy or CompensationPolicy()
@@ -61,6 +64,7 @@ class CompensationInterceptor(Interceptor):
         self._compensated_children = compensated_children
         self._payload_limit = payload_limit
         self._trace_actions = trace_actions
+        self._search_attributes = search_attributes
         self._describe = activity_describer()
         self.budget = HistoryBudget()
 
@@ -104,5 +108,6 @@ class CompensationInterceptor(Interceptor):
             self._payload_limit,
             self.budget,
             Reporter(None if spans is None else spans()),
+            Index(self._search_attributes),
         )
         return CompensationWorkflowInbound(next, run, records, self._compensated_children)

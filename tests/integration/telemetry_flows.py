@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 from agboss_temporal import (
     CompensatedWorkflow,
@@ -142,3 +142,28 @@ class ToldAtGate(CompensatedWorkflow):
         await reserve("gate")
         await charge("b")
         await explode()
+
+
+@workflow.defn
+class ToldTwice(CompensatedWorkflow):
+    """Unwinds a part, and after a signal the run."""
+
+    def __init__(self) -> None:
+        self.go = False
+
+    @workflow.signal
+    def proceed(self) -> None:
+        self.go = True
+
+    @workflow.run
+    async def run(self, fails: bool) -> None:
+        await charge("main")
+        try:
+            async with unit():
+                await charge("part")
+                await explode()
+        except ActivityError:
+            await note("caught")
+        await workflow.wait_condition(lambda: self.go)
+        if fails:
+            await explode()

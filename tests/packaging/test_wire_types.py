@@ -10,7 +10,7 @@ from agboss_temporal.core.entry import State
 from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.sealing import SEALED_UNIT
-from agboss_temporal.markers import CONTINUE_PATCH, HANDLER_PATCH, UNWIND_PATCH
+from agboss_temporal.markers import CONTINUE_PATCH, HANDLER_PATCH, SEARCH_PATCH, UNWIND_PATCH
 from agboss_temporal.run import INSTALLED
 from agboss_temporal.telemetry import names
 from agboss_temporal_interceptors.workflow import REPORT_QUERY
@@ -62,6 +62,7 @@ def test_names_in_histories_and_dashboards() -> None:
     assert UNWIND_PATCH == "agboss-unwind-1"
     assert HANDLER_PATCH == "agboss-handler-unwind-1"
     assert CONTINUE_PATCH == "agboss-continue-1"
+    assert SEARCH_PATCH == "agboss-search-attributes-1"
     assert SEALED_UNIT == "agboss-sealed"
     assert REPORT_QUERY == "agboss.compensation"
     assert INSTALLED == "__agboss_temporal_installed"

@@ -35,7 +35,7 @@ class Endpoint:
     @classmethod
     async def open(cls, client: Client) -> Endpoint:
         """Make a runtime with an endpoint of its own, and a client on the same server."""
-        address = f"127.0.0.1:{_free_port()}"
+        address = f"127.0.0.1:{free_port()}"
         metrics = PrometheusConfig(
             bind_address=address,
             counters_total_suffix=True,
@@ -70,7 +70,7 @@ class Endpoint:
         return sums
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

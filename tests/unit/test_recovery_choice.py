@@ -211,13 +211,15 @@ def test_what_recoveries_have_done_is_seen_in_the_ledger() -> None:
     assert [e.key for e in told.built_on(50)] == keys[:3]
 
 
-def test_whether_a_handed_over_undo_has_begun_only_its_workflow_tells() -> None:
+def test_whether_a_handed_over_undo_has_begun_its_workflow_tells_if_it_can() -> None:
     calls = (undo(20, "refund", 20, outcome=None, by="r-1"),)
     ledger = run(entry(1, "charge", "refund", State.UNDOING, undos=calls))
-    [candidate] = choose(ledger, NOBODY).candidates
-    assert candidate.started_at is None
     [key] = [e.key for e in ledger]
-    [candidate] = choose(
-        ledger, Attempts([attempt(tried(key, "failed", started_at=at(21)))])
-    ).candidates
-    assert candidate.started_at == at(21)
+    told = [
+        (NOBODY, at(20)),
+        (Attempts([attempt(tried(key, "not_run"))]), None),
+        (Attempts([attempt(tried(key, "failed", started_at=at(21)))]), at(21)),
+    ]
+    for attempts, begun in told:
+        [candidate] = choose(ledger, attempts).candidates
+        assert candidate.started_at == begun
