@@ -146,3 +146,24 @@ async def test_a_child_undoes_nothing_and_settles_no_activity() -> None:
     )
     with pytest.raises(HistoryError, match=r"starts what is no workflow \(event 20\)"):
         await read(numbered([*cut("finished-child", 20), late]))
+
+
+async def test_what_an_unwind_keeps_is_not_sealed_by_the_finish_in_the_same_task() -> None:
+    """The reservation is irreversible; the run goes on after its undo, and returns."""
+    events = header(cut("failed", 31), 5, {"a": FIRST, "R": 1})
+    charge = json.loads(
+        base64.b64decode(about(events[10])["header"]["fields"]["agboss-compensation"]["data"])
+    )["a"]
+    header(events, 25, {"z": charge, "w": 1, "t": "explicit", "k": [FIRST]})
+    events[30] = {
+        "eventId": "31",
+        "eventTime": events[30]["eventTime"],
+        "eventType": "EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED",
+        "workflowExecutionCompletedEventAttributes": {},
+    }
+    ledger = await history.ledger(parse(json.dumps({"events": events}).encode()))
+    assert [str(entry.state) for entry in ledger] == ["irreversible", "undone"]
+    assert [(e.key, e.verdict) for e in ledger.report.entries] == [
+        (charge, "undone"),
+        (FIRST, "irreversible"),
+    ]
