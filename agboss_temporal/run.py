@@ -98,7 +98,7 @@ class Run:
         self.closing = False
         self.leaving = False
         self.marked = False
-        self.continuing: ContinueAsNewInput | None = None
+        self.continuing: dict[BaseException, ContinueAsNewInput] = {}
 
     # -- who and how
 

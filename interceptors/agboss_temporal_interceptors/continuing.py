@@ -65,14 +65,13 @@ def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
     if not entries and not {carry.MEMO, SEALED_UNIT} & memo.keys():
         return
     theirs: dict[str, Any] = {name: RawValue(value) for name, value in memo.items()}
-    if input.memo is not None:
+    if input.memo:  # An empty one means "keep the old one" to the server.
         theirs = dict(input.memo)
     for ours in (carry.MEMO, SEALED_UNIT):
         theirs.pop(ours, None)
     if entries:
         theirs[carry.MEMO] = RawValue(_record(entries))
     elif not theirs:
-        # An empty memo means "keep the old one" to the server.
         theirs[carry.MEMO] = None
     input.memo = theirs
 

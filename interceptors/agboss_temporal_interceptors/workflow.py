@@ -116,5 +116,8 @@ class CompensationWorkflowOutbound(WorkflowOutboundInterceptor):
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
         """Note what the run continues with; its open entries are added when it has settled."""
-        self._run.continuing = input
-        self.next.continue_as_new(input)
+        try:
+            self.next.continue_as_new(input)
+        except workflow.ContinueAsNewError as err:
+            self._run.continuing[err] = input
+            raise
