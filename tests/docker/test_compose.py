@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.docker.tools import COMPOSE, FOLDER, composed, run
+from tests.docker.tools import COMPOSE, COMPOSE_BINARY, FOLDER, composed, run
 
 PINNED = re.compile(r"[\w./-]+:v?\d[\w.-]*$")
 NO_SHELL = "collector"
@@ -47,7 +48,7 @@ def test_a_missing_pin_is_an_error(tmp_path: Path) -> None:
     others = tmp_path / "others.env"
     others.write_text("\n".join(pin for pin in pins if not pin.startswith("JAEGER_IMAGE")))
     with pytest.raises(AssertionError, match=r"JAEGER_IMAGE"):
-        run("docker-compose", "--env-file", str(others), "config")
+        run(COMPOSE_BINARY, "--env-file", str(others), "config")
 
 
 def test_ports_are_on_the_loopback_interface(stack: dict[str, Any]) -> None:
@@ -109,6 +110,14 @@ def test_the_collector_defines_what_its_pipelines_name() -> None:
 
 def test_the_dockerfile_lints() -> None:
     run("hadolint", "Dockerfile")
+
+
+def test_the_image_starts_a_module_that_is_there() -> None:
+    text = (FOLDER / "Dockerfile").read_text()
+    [command] = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
+    python, flag, module = json.loads(command)
+    assert (python, flag) == ("python", "-m")
+    assert importlib.util.find_spec(module) is not None
 
 
 def test_the_default_base_image_is_the_pinned_one() -> None:

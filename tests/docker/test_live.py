@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import math
 import socket
@@ -20,6 +21,7 @@ import yaml
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
+from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
@@ -29,9 +31,9 @@ from samples.order.models import Order, Payment, Shipment
 from samples.order.starter import make_order
 from samples.order.workflow import OrderWorkflow
 from samples.order.world import World
+from samples.traced.telemetry import METRICS
 from tests.docker.flows import Defective, Stuck, Unrecorded, send_letter
 from tests.docker.tools import FOLDER, queries, tool
-from tests.support.scraping import Endpoint
 
 QUEUE = "orders"
 PATIENCE = timedelta(seconds=100)
@@ -67,6 +69,12 @@ class Prometheus:
         }
 
 
+def free_address() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
 async def until(what: Callable[[], Awaitable[bool]], *, seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not await what():
@@ -81,9 +89,7 @@ async def prometheus(folder: Path, target: str) -> AsyncIterator[Prometheus]:
     config["rule_files"] = [str(FOLDER / "prometheus" / "alerts.yml")]
     config["scrape_configs"] = [{"job_name": "worker", "static_configs": [{"targets": [target]}]}]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = free_address()
     process = await asyncio.create_subprocess_exec(
         tool("prometheus"),
         f"--config.file={folder / 'prometheus.yml'}",
@@ -167,10 +173,10 @@ async def tell_the_stories(client: Client) -> None:
 async def test_the_dashboard_and_the_alerts_show_what_happened(
     server: WorkflowEnvironment, tmp_path: Path
 ) -> None:
-    endpoint = await Endpoint.open(server.client)
+    metrics = dataclasses.replace(METRICS, bind_address=free_address())
     client = await Client.connect(
         server.client.service_client.config.target_host,
-        runtime=endpoint.client.service_client.config.runtime,
+        runtime=Runtime(telemetry=TelemetryConfig(metrics=metrics)),
         data_converter=pydantic_data_converter,
         plugins=[CompensationPlugin()],
     )
@@ -183,7 +189,7 @@ async def test_the_dashboard_and_the_alerts_show_what_happened(
                 activities=[*ACTIVITIES, send_letter],
                 activity_executor=threads,
             ),
-            prometheus(tmp_path, endpoint.address) as found,
+            prometheus(tmp_path, metrics.bind_address) as found,
         ):
             await tell_the_stories(client)
             try:

@@ -20,6 +20,7 @@ def test_alerts_do_what_their_tests_say() -> None:
     run("promtool", "test", "rules", "prometheus/alerts.test.yml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "changed"),
     [
