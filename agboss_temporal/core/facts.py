@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from agboss_temporal.core.contract import Contract, Kind
@@ -80,6 +81,23 @@ class Call:
     namespace: str = ""
     parent_close_policy: str = ""
     handed: HandOver | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """An event that is about a call that was scheduled before.
+
+    Attributes:
+        event_id: The event.
+        of: The event that scheduled the call.
+        kind: What was called.
+        at: When it happened, in server time.
+    """
+
+    event_id: int
+    of: int
+    kind: Kind
+    at: datetime | None = None
 
 
 @dataclass(slots=True)

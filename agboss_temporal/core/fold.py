@@ -1,110 +1,116 @@
 """Folding what a history says into the ledger of its run.
 
-The same table and the same rules as in the workflow, driven by events instead of code.
+The same table and the same rules as in the workflow, driven by events instead of code. What a
+record says was decided by the workflow, so it stands, even where an older record of the same run
+said otherwise: contracts may change while a run is open. What no workflow could have done is an
+error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from agboss_temporal.core import outcome, recovery, wire
-from agboss_temporal.core.calls_seen import CallsSeen
+from agboss_temporal.core import hand_overs_seen, outcome, recovery, wire
+from agboss_temporal.core.adoption import Adoption
 from agboss_temporal.core.carry import Carried
-from agboss_temporal.core.contract import Contract
-from agboss_temporal.core.entry import Entry, State, Step
+from agboss_temporal.core.children_seen import ChildrenSeen
+from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.core.executions import Executions
 from agboss_temporal.core.facts import HAND_OVER as HAND_OVER
-from agboss_temporal.core.facts import Call
-from agboss_temporal.core.flights import Flight
-from agboss_temporal.core.hand_overs_seen import raised_for
-from agboss_temporal.core.plan import Planned, Unwind
+from agboss_temporal.core.facts import About, Call, Origin
+from agboss_temporal.core.flights import Flight, Flights
+from agboss_temporal.core.gaps import Gaps
+from agboss_temporal.core.judging import Docket
+from agboss_temporal.core.ledger import Ledger
 from agboss_temporal.core.recovery import Outcome, RecoveryPlan
 from agboss_temporal.core.report import CompensationReport
-from agboss_temporal.core.rows import Row
-from agboss_temporal.core.run_ledger import (
-    RunEnd,
-    RunLedger,
-    UnrecordedCall,
-)
+from agboss_temporal.core.rows import Rows
+from agboss_temporal.core.run_ledger import RunEnd, RunLedger
+from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.core.sealing import Seal
+from agboss_temporal.core.undos_seen import UndosSeen
+from agboss_temporal.core.unwinds_seen import UnwindsSeen
 
 
-class Fold(CallsSeen):
-    """The fold; each method is one event."""
+class Fold:
+    """The fold; each method is one event.
+
+    Args:
+        origin: Which run it is.
+        table: By what calls without a record are judged; ``None`` to list them as unrecorded.
+    """
+
+    def __init__(self, origin: Origin, table: ContractTable | None = None) -> None:
+        self._origin = origin
+        self._table = table
+        self._epoch = origin.run_id
+        self._recovers: RecoveryPlan | None = None
+        self._ordinal = 0
+        self._tasks: list[int] = []
+        self._updates: dict[str, UnitPath] = {}
+        self._end: RunEnd | None = None
+        self._also_failed: tuple[str, ...] = ()
+        self._gaps = Gaps()
+        self._ledger = Ledger()
+        self._rows = Rows(self._ledger)
+        self._docket = Docket()
+        self._unwinds = UnwindsSeen(self._ledger)
+        self._undos = UndosSeen(
+            self._rows,
+            self._ledger,
+            self._unwinds,
+            self._docket,
+            self._gaps,
+            recovers=origin.workflow_type == recovery.RECOVERY_TYPE,
+        )
+        self._adoption = Adoption(self._rows, self._ledger, self._unwinds)
+        self._executions = Executions(self._rows, self._ledger, self._docket, origin.task_queue)
+        self._flights = Flights()
+        self._children = ChildrenSeen()
 
     # -- the run
 
     def adopt(self, carried: Sequence[Carried], parse: Callable[[bytes], Any]) -> None:
-        """Take over what an earlier run handed on.
-
-        Args:
-            carried: The entries, oldest first.
-            parse: Reads a serialized payload.
-        """
-        for number, each in enumerate(carried, -len(carried)):
-            self._adopt(each, self.declared(each.contract), number, parse)
+        """Take over what an earlier run handed on; arguments as in `Adoption.carried`."""
+        self._adoption.carried(carried, self._table, parse)
 
     def adopt_plan(self, plan: RecoveryPlan, parse: Callable[[bytes], Any]) -> None:
-        """Take over what another run has planned: this is a recovery workflow.
+        """Take over what another run has planned; arguments as in `Adoption.planned`."""
+        self._recovers = plan
+        self._adoption.planned(plan, parse)
 
-        Args:
-            plan: The plan; the contracts of its entries hold as they are.
-            parse: Reads a serialized payload.
-        """
-        self.recovers = plan
-        entries = [
-            self._adopt(each, each.contract, number, parse)
-            for number, each in enumerate(plan.entries, -len(plan.entries))
-        ]
-        unwind = Unwind(plan.trigger, plan.cause, ordinal=plan.unwind, origin=plan.workflow_id)
-        unwind.plan = [Planned(entries[n], outcome=entries[n].outcome) for n in plan.order]
-        self.unwinds.adopt(unwind)
-
-    def _adopt(
-        self, each: Carried, contract: Contract, number: int, parse: Callable[[bytes], Any]
-    ) -> Entry:
-        entry = Entry(key=each.key, contract=contract, ordinal=number)
-        entry.task_queue = each.task_queue
-        entry.priority = each.priority
-        row = Row(entry, carried=True, args=tuple(map(parse, each.args)))
-        self.enter(row, 1)
-        if each.after is not None:
-            entry.after = min(each.after, entry.after)
-        if each.doubt is not None:
-            self.ledger.doubt(entry, each.doubt)
-        else:
-            row.result = None if each.raw is None else parse(each.raw)
-            self.ledger.complete(entry, None)
-        return entry
-
-    def recovered(self, event_id: int, outcomes: Mapping[str, Outcome]) -> None:
-        """The run is about to complete: it is a recovery workflow, and has a result."""
-        if self.recovers is not None:
-            self.unwinds.resulted(event_id, self.recovers.unwind, outcomes)
+    def unreadable(self, event_id: int, what: str, reason: str) -> None:
+        """Something could not be read."""
+        self._gaps.unreadable(event_id, what, reason)
 
     def task_completed(self, event_id: int, at: datetime | None) -> None:
         """A workflow task was completed; it began at a time, and saw all events before it."""
-        self.tasks.append(event_id)
-        self.unwinds.seen(at)
+        self._tasks.append(event_id)
+        self._unwinds.seen(at)
 
     def task_failed(self, event_id: int, new_run_id: str | None = None) -> None:
         """A workflow task failed or timed out; with a new run id, by a reset."""
-        self.tasks.append(event_id)
+        self._tasks.append(event_id)
         if new_run_id:
-            self.epoch = new_run_id
+            self._epoch = new_run_id
 
     def unit_sealed(self, seal: Seal) -> None:
         """A unit that seals has ended."""
-        seal.apply(self.ledger)
+        seal.apply(self._ledger)
 
     def update_completed(self, update_id: str) -> None:
         """An update handler has returned: its caller was told that it is done (rule U4)."""
-        unit = self.updates.pop(wire.update_digest(update_id), None)
+        unit = self._updates.pop(wire.update_digest(update_id), None)
         if unit is not None:
-            told = self.ledger.open_told(unit)
-            self.ledger.seal_all(e for e in told if e.contract.committer is None)
+            told = self._ledger.open_told(unit)
+            self._ledger.seal_all(e for e in told if e.contract.committer is None)
+
+    def recovered(self, event_id: int, outcomes: Mapping[str, Outcome]) -> None:
+        """The run is about to complete: it is a recovery workflow, and has a result."""
+        if self._recovers is not None:
+            self._unwinds.resulted(event_id, self._recovers.unwind, outcomes)
 
     def closed(self, end: RunEnd, report: CompensationReport | None, *, uncommitted: bool) -> None:
         """The run was closed.
@@ -114,167 +120,160 @@ class Fold(CallsSeen):
             report: The report that its error carries.
             uncommitted: Whether it failed because committers never ran.
         """
-        self.end = end
-        if report is not None and not any(each.what == HAND_OVER for each in self.unread):
-            entries = {key: row.entry for key, row in self.rows.items()}
-            self.unwinds.complete(end.event_id, report, entries)
-            self.also_failed = report.also_failed
+        self._end = end
+        self._unwinds.rest()
+        if report is not None and not self._gaps.lacks(HAND_OVER):
+            self._unwinds.complete(end.event_id, report, self._rows.entries())
+            self._also_failed = report.also_failed
         if end.how == "completed" or uncommitted:
-            self.ledger.finish()
-        self.ledger.close()
-        for flight in self.flights.values():
-            if flight.commits is not None:
-                self.doubt_committer(flight, "abandoned")
+            self._ledger.finish()
+        self._executions.left_behind(self._flights)
 
     # -- calls
 
     def scheduled(self, call: Call) -> None:
         """A call was scheduled."""
-        flight = self.flights[call.event_id] = Flight(call)
         record = call.record
+        key = record.key if record is not None else f"{self._epoch}-e{call.event_id}"
+        flight = Flight(call, key)
+        self._flights.depart(flight)
         if record is None or record.unwind is None:
-            self.ordinal += 1
+            self._ordinal += 1
         if record is not None and record.hands_over is not None:
-            self.hand_over(flight, record)
+            self._hand_over(flight, record)
         elif record is not None:
-            self.recorded(flight, record)
+            self._recorded(flight, record)
         elif call.unreadable is not None:
-            self.unreadable(call.event_id, "header", call.unreadable)
+            self._gaps.unreadable(call.event_id, "header", call.unreadable)
         else:
-            self.judge(flight)
+            self._judge(flight)
         if call.kind == "workflow":
-            self.begin_child(flight)
+            self._children.begin(call, flight.row.entry.key if flight.row is not None else None)
+
+    def _recorded(self, flight: Flight, record: wire.CallRecord) -> None:
+        """Take a call for what its record says."""
+        flight.unit = record.unit
+        self._ledger.told(record.ended)
+        if record.update is not None:
+            self._updates[record.update] = record.unit[:1]
+        self._executions.by_record(flight, record, self._ordinal, self._unwinds.now)
+        if record.undoes:
+            flight.undo = self._undos.by_record(flight.call, record)
+
+    def _hand_over(self, flight: Flight, record: wire.CallRecord) -> None:
+        """Take a child for one that undoes a part of an unwind's plan."""
+        call = flight.call
+        handed = hand_overs_seen.check(call, record, self._origin.workflow_id)
+        if handed is None:
+            self._gaps.unreadable(call.event_id, HAND_OVER, str(call.handed))
+        else:
+            flight.handed = self._undos.by_child(call, record, handed)
+
+    def _judge(self, flight: Flight) -> None:
+        """Take a call without a record for what its name is declared to be."""
+        self._gaps.unmarked()
+        call, table = flight.call, self._table
+        contract = table.get(call.kind, call.name) if table is not None else None
+        if contract is not None and contract.is_action:
+            self._executions.by_judgement(flight, contract, self._ordinal, self._unwinds.now)
+        elif contract is None:
+            self._gaps.unrecorded(call.event_id, call.name, call.kind)
+        if table is None:
+            return
+        call.contract = contract
+        if call.name in table.committers:
+            flight.commits = call.name
+        if call.kind == "activity" and call.name in table.undos:
+            closed = self._docket.closed_by(call.name, call.plain_args)
+            row = self._rows.get(closed.entry.key) if closed is not None else None
+            if row is not None:
+                flight.undo = self._undos.by_code(call, row)
 
     def local_action(self, event_id: int, name: str) -> None:
         """A local activity was executed; no record of ours can stand there."""
-        self.ordinal += 1
-        self.unmarked.append(UnrecordedCall(event_id, name, "local-activity"))
+        self._ordinal += 1
+        self._gaps.unrecorded(event_id, name, "local-activity")
 
-    def started(self, event_id: int, of: int, attempt: int = 0, run_id: str | None = None) -> None:
+    def started(self, about: About, attempt: int = 0, run_id: str | None = None) -> None:
         """A call was picked up, or a child has begun."""
-        flight = self.flights.get(of)
-        if flight is None:
-            raise self.never(event_id, of, "starts")
-        flight.attempts = attempt
-        flight.started = True
-        if flight.child is not None:
-            child = self.children[flight.child]
-            self.children[flight.child] = replace(child, run_id=run_id or None)
+        self._flights.start(about, attempt)
+        self._children.started(about.of, run_id)
 
-    def cancel_requested(self, event_id: int, of: int) -> None:
+    def cancel_requested(self, about: About) -> None:
         """A call was asked to cancel; what becomes of it, a later event says."""
-        if of not in self.flights:
-            raise self.never(event_id, of, "cancels")
+        self._flights.flying(about, "cancels")
 
-    def completed(
-        self, event_id: int, of: int, at: datetime | None, result: Any, plain: Any = None
-    ) -> None:
+    def completed(self, about: About, result: Any, plain: Any = None) -> None:
         """A call completed.
 
         Args:
-            event_id: The event.
-            of: The event that scheduled the call.
-            at: When.
+            about: The event.
             result: Its result payload as the history has it.
             plain: The same without codec; given only where there is no record to go by.
         """
-        flight = self.land(event_id, of, at, "completed")
-        row = flight.row
-        if row is not None:
-            row.result = result
-            if row.entry.state is State.RUNNING:
-                self.ledger.complete(row.entry, None)
-            if row.judged is not None:
-                row.judged.result = plain
-                self.docket.settled(row.judged)
-        if flight.commits is not None:
-            self.ledger.seal(flight.commits, flight.unit)
-        if flight.undoes is not None:
-            self.undo_ended(flight, event_id, at, None)
+        flight = self._land(about, "completed")
+        self._executions.completed(flight, result, plain)
+        if flight.undo is not None:
+            flight.undo.ended(about, flight.attempts, None)
 
-    def failed(
-        self, event_id: int, of: int, at: datetime | None, failure: outcome.Failure, end: str
-    ) -> None:
+    def failed(self, about: About, failure: outcome.Failure, end: str) -> None:
         """A call ended without a result.
 
         Args:
-            event_id: The event.
-            of: The event that scheduled the call.
-            at: When.
+            about: The event.
             failure: What it ended with.
             end: How that is called for a child.
         """
-        flight = self.land(event_id, of, at, end)
+        flight = self._land(about, end)
         if flight.handed is not None:
-            flight.handed.answered(event_id, at, recovery.no_answer(raised_for(failure)))
-        call = flight.call
-        contract = flight.row.entry.contract if flight.row is not None else call.contract
-        doubt = outcome.doubt(
-            failure,
-            contract.no_effect_errors if contract is not None else (),
-            abandoned=call.record is not None and call.record.abandons,
-            single_attempt=call.single_attempt,
-        )
-        row = flight.row
-        if row is not None and row.judged is not None:
-            self.docket.settled(row.judged)
-        if row is not None and row.entry.state is State.RUNNING:
-            if doubt is None:
-                self.ledger.move(row.entry, Step.DISMISS)
-                row.dismissed_as = "raised" if failure.kind == "application" else None
-            else:
-                self.ledger.doubt(row.entry, doubt)
-        if flight.commits is not None and doubt is not None:
-            self.doubt_committer(flight, doubt)
-        if flight.undoes is not None:
-            self.undo_ended(flight, event_id, at, failure.type or failure.kind)
+            told = recovery.no_answer(hand_overs_seen.raised_for(failure))
+            flight.handed.answered(about, told)
+        self._executions.failed(flight, failure)
+        if flight.undo is not None:
+            flight.undo.ended(about, flight.attempts, failure.type or failure.kind)
 
-    def answered(
-        self,
-        event_id: int,
-        of: int,
-        at: datetime | None,
-        found: Mapping[str, Outcome] | Outcome | str,
-    ) -> None:
+    def answered(self, about: About, found: Mapping[str, Outcome] | Outcome | str) -> None:
         """A child completed that was given a part of an unwind's plan.
 
         Args:
-            event_id: The event.
-            of: The event that initiated the child.
-            at: When.
+            about: The event.
             found: What became of each entry, by key, or of all of them; or why its answer cannot be
                 read.
         """
-        flight = self.land(event_id, of, at, "completed")
+        flight = self._land(about, "completed")
         if isinstance(found, str):
-            self.unreadable(event_id, HAND_OVER, found)
+            self._gaps.unreadable(about.event_id, HAND_OVER, found)
         elif flight.handed is not None:
-            flight.handed.answered(event_id, at, found)
+            flight.handed.answered(about, found)
+
+    def _land(self, about: About, end: str) -> Flight:
+        self._unwinds.rest()
+        flight = self._flights.land(about, started=end in ("completed", "failed"))
+        if flight.row is not None:
+            flight.row.settled_event_id = about.event_id
+            flight.row.settled_at = about.at
+        self._children.ended(about.of, end, about.event_id)
+        return flight
 
     # -- the result
 
     def result(self, last_event_id: int) -> RunLedger:
         """Return the ledger after the last event."""
-        names = {(r.entry.contract.kind, r.entry.contract.action) for r in self.order}
-        names |= {(c.kind, c.action) for c in self.table or () if c.is_action}
+        actions = {(r.entry.contract.kind, r.entry.contract.action) for r in self._rows}
+        actions |= {(c.kind, c.action) for c in self._table or () if c.is_action}
         return RunLedger(
-            workflow_id=self.origin.workflow_id,
-            workflow_type=self.origin.workflow_type,
-            run_id=self.epoch,
-            task_queue=self.origin.task_queue,
-            entries=tuple(row.result_of_fold() for row in self.order),
-            committers_in_doubt=tuple(self.ledger.committers_in_doubt),
-            children=tuple(self.children),
-            unrecorded=tuple(
-                call
-                for call in self.unmarked
-                if ("activity" if call.kind == "local-activity" else call.kind, call.action)
-                in names
-            ),
-            unreadable=tuple(self.unread),
-            end=self.end,
+            workflow_id=self._origin.workflow_id,
+            workflow_type=self._origin.workflow_type,
+            run_id=self._epoch,
+            task_queue=self._origin.task_queue,
+            entries=tuple(row.result_of_fold() for row in self._rows),
+            committers_in_doubt=tuple(self._ledger.committers_in_doubt),
+            children=self._children.listed(),
+            unrecorded=self._gaps.unrecorded_of(actions),
+            unreadable=self._gaps.all_unreadable(),
+            end=self._end,
             last_event_id=last_event_id,
-            task_event_ids=tuple(self.tasks),
-            report=self.unwinds.report(self.also_failed),
-            origin=self.recovers.workflow_id if self.recovers is not None else None,
+            task_event_ids=tuple(self._tasks),
+            report=self._unwinds.report(self._also_failed),
+            origin=self._recovers.workflow_id if self._recovers is not None else None,
         )

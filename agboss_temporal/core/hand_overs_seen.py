@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
 from agboss_temporal.core.entry import Step
 from agboss_temporal.core.errors import HistoryError
-from agboss_temporal.core.facts import Call, HandOver
+from agboss_temporal.core.facts import About, Call, HandOver
 from agboss_temporal.core.outcome import Failure
 from agboss_temporal.core.recovery import NOT_ANSWERED, RECOVERY_TYPE, Outcome
 from agboss_temporal.core.rows import Row
@@ -65,14 +64,11 @@ class Handed:
         )
         row.undos.append(undo)
 
-    def answered(
-        self, event_id: int, at: datetime | None, found: Mapping[str, Outcome] | Outcome
-    ) -> None:
+    def answered(self, about: About, found: Mapping[str, Outcome] | Outcome) -> None:
         """Account for the end of the child.
 
         Args:
-            event_id: The event that tells it.
-            at: When that was.
+            about: The event that tells it.
             found: What it answers, by key; or what every entry gets, if it gave no answer.
         """
         outcomes = [
@@ -87,8 +83,8 @@ class Handed:
             row.undos[number] = replace(
                 row.undos[number],
                 scheduled_at=outcome.started_at or row.undos[number].scheduled_at,
-                settled_event_id=event_id,
-                settled_at=outcome.ended_at or at,
+                settled_event_id=about.event_id,
+                settled_at=outcome.ended_at or about.at,
                 outcome=_OUTCOMES[outcome.step] if known else None,
                 reason=outcome.reason,
             )
@@ -119,21 +115,6 @@ def check(call: Call, record: CallRecord, workflow_id: str) -> HandOver | None:
     if workflow_id and handed.workflow_id != workflow_id:
         raise HistoryError(call.event_id, "its plan is that of another workflow")
     return handed
-
-
-def check_origin(call: Call, record: CallRecord, *, recovers: bool) -> None:
-    """Refuse an undo for another workflow, but in a recovery workflow; there, any other.
-
-    Raises:
-        HistoryError: No workflow could have started it.
-    """
-    if (record.origin is not None) != recovers:
-        whose = "this" if record.origin is None else "another"
-        raise HistoryError(
-            call.event_id,
-            f"{call.name} is an undo for {whose} workflow, and this is "
-            f"{'a' if recovers else 'no'} recovery workflow",
-        )
 
 
 def raised_for(failure: Failure) -> str:

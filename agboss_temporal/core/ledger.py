@@ -16,7 +16,8 @@ from agboss_temporal.core.entry import (
     undo_payloads,
 )
 from agboss_temporal.core.errors import IllegalTransitionError
-from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related, within
+from agboss_temporal.core.pending import Pending
+from agboss_temporal.core.scope import Scope, UnitPath, ended_between, related
 
 MAX_IN_DOUBT: Final = 100
 """How many calls in doubt a run lists; older ones are only counted, so that a run that lives for
@@ -63,13 +64,13 @@ class Ledger:
         self._watch = watch
         self.committers_in_doubt: list[CommitterInDoubt] = []
         self.omitted_in_doubt = 0
-        self._pending: dict[str, Entry] = {}
+        self._pending = Pending()
         self._reported: dict[str, Entry] = {}
         self._closed: dict[tuple[str | None, bytes], None] = {}
         self._sequence = 0
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self._pending.values())
+        return iter(self._pending)
 
     def begin(self, entry: Entry) -> Entry:
         """Enter an execution that has just been started.
@@ -81,7 +82,7 @@ class Ledger:
         if rival is not None:
             raise IllegalTransitionError(entry.key, rival.state, "begin")
         entry.after = self._sequence
-        self._pending[entry.key] = entry
+        self._pending.add(entry)
         return entry
 
     def move(self, entry: Entry, step: Step) -> None:
@@ -115,7 +116,7 @@ class Ledger:
             self._reported[entry.key] = entry
             while len(self._reported) > MAX_IN_DOUBT:
                 oldest = self._reported.pop(next(iter(self._reported)))
-                self._pending.pop(oldest.key, None)
+                self._pending.remove(oldest)
                 self.omitted_in_doubt += 1
 
     def doubt_committer(self, committer: CommitterInDoubt) -> None:
@@ -138,14 +139,15 @@ class Ledger:
             The entries that it sealed: those that name it, in its own unit, in one that encloses
             it or in one inside it.
         """
-
-        def named(entry: Entry) -> bool:
-            return entry.contract.committer == committer and related(entry.told, unit)
-
-        for entry in self._pending.values():
-            if entry.state is State.UNDOING and named(entry):
-                entry.committed = True
-        return self._seal(named)
+        sealed = []
+        for entry in self._pending.waiting_for(committer):
+            if related(entry.told, unit):
+                if entry.state is State.UNDOING:
+                    entry.committed = True
+                elif entry.state in (State.OPEN, State.IN_DOUBT):
+                    self.move(entry, Step.SEAL)
+                    sealed.append(entry)
+        return sealed
 
     def reopen(self, entry: Entry) -> None:
         """Record that an undo did not take place; what was committed meanwhile is sealed."""
@@ -156,16 +158,16 @@ class Ledger:
     def take_back(self, entry: Entry) -> None:
         """Enter again what had left: a later record says that it was still to be undone."""
         entry.state = State.OPEN if entry.doubt is None else State.IN_DOUBT
-        self._pending[entry.key] = entry
+        self._pending.add(entry)
 
     def rename(self, entry: Entry, key: str) -> None:
         """Give an entry the key that later records call it by."""
         entry.key = key
-        self._pending = {each.key: each for each in self._pending.values()}
+        self._pending = Pending(self._pending)
 
     def hand_over(self, unit: UnitPath, to: UnitPath) -> None:
         """Give what belongs to a unit that ends to one that encloses it."""
-        for entry in self._pending.values():
+        for entry in self._pending:
             if entry.unit == unit:
                 entry.unit = to
 
@@ -179,9 +181,7 @@ class Ledger:
             at: Length of the history, which tells workflow tasks apart.
         """
         ended: set[UnitPath] = set()
-        for entry in self._pending.values():
-            if entry.contract.committer is None:
-                continue
+        for entry in self._pending.waiting():
             if entry.told != entry.unit:
                 if entry.told_at != at:
                     entry.told_from = entry.told
@@ -193,20 +193,20 @@ class Ledger:
 
     def not_sent(self, ended: Iterable[UnitPath]) -> None:
         """Have the end of units told again: the call whose record told it was never sent."""
-        for entry in self._pending.values():
+        for entry in self._pending:
             if any(path in ended for path in ended_between(entry.told_from, entry.told)):
                 entry.told_at = NOT_SENT
 
     def told(self, ended: Iterable[UnitPath]) -> None:
         """Follow the hand-overs that a committer's record tells, as `tell` told them."""
         over = frozenset(ended)
-        for entry in self._pending.values() if over else ():
-            while entry.told in over and entry.contract.committer is not None:
+        for entry in self._pending.waiting() if over else ():
+            while entry.told in over:
                 entry.told = entry.told[:-1]
 
     def open_told(self, unit: UnitPath) -> list[Entry]:
         """List what is open in a unit and all inside it, as far as records tell."""
-        return [e for e in self.open_entries() if within(e.told, unit)]
+        return [e for e in self._pending.within(unit) if e.state is State.OPEN]
 
     def seal_all(self, entries: Iterable[Entry]) -> None:
         """Seal entries that are open."""
@@ -234,24 +234,24 @@ class Ledger:
 
     def close(self) -> list[Entry]:
         """Put in doubt what still runs when the run closes; return it."""
-        running = [e for e in self._pending.values() if e.state is State.RUNNING]
+        running = [e for e in self._pending if e.state is State.RUNNING]
         for entry in running:
             self.doubt(entry, "abandoned")
         return running
 
     def pending(self) -> list[Entry]:
         """List the entries that may still move, oldest first."""
-        return list(self._pending.values())
+        return list(self._pending)
 
     def open_entries(self) -> list[Entry]:
         """List what took effect and is neither sealed nor undone, oldest first."""
-        return [e for e in self._pending.values() if e.state is State.OPEN]
+        return [e for e in self._pending if e.state is State.OPEN]
 
     def to_undo(self, scope: Scope | None = None) -> list[Entry]:
         """List what an unwind has to answer for: open, or in doubt and to be undone."""
         return [
             e
-            for e in self._pending.values()
+            for e in self._pending
             if (scope is None or e.unit in scope)
             and (
                 e.state is State.OPEN
@@ -269,7 +269,7 @@ class Ledger:
         return (undo, given) in self._closed
 
     def _let_go(self, entry: Entry) -> None:
-        self._pending.pop(entry.key, None)
+        self._pending.remove(entry)
         given = fingerprint(undo_payloads(entry))
         if given:
             self._closed[entry.contract.undo, given] = None
@@ -279,11 +279,7 @@ class Ledger:
         entry.args = ()
 
     def _seal(self, wanted: Callable[[Entry], bool]) -> list[Entry]:
-        sealed = [
-            e
-            for e in self._pending.values()
-            if e.state in (State.OPEN, State.IN_DOUBT) and wanted(e)
-        ]
+        sealed = [e for e in self._pending if e.state in (State.OPEN, State.IN_DOUBT) and wanted(e)]
         for entry in sealed:
             self.move(entry, Step.SEAL)
         return sealed

@@ -73,7 +73,7 @@ class UnwindsSeen:
 
     def seen(self, at: datetime | None) -> None:
         """A workflow task that began at a time has seen all that came before."""
-        self._rest()
+        self.rest()
         self.now = at
         for unwind in self._adopted:
             unwind.started_at = unwind.started_at or at
@@ -160,7 +160,7 @@ class UnwindsSeen:
             unwind: Ordinal of the unwind.
             outcomes: What became of each entry, by key.
         """
-        self._rest()
+        self.rest()
         going = self._goings[unwind]
         keys = [planned.entry.key for planned in going.unwind.plan]
         if sorted(keys) != sorted(outcomes):
@@ -184,7 +184,7 @@ class UnwindsSeen:
             report: That report.
             entries: The entries of the run by key.
         """
-        self._rest()
+        self.rest()
         for each in report.unwinds:
             going = self._goings.get(each.ordinal)
             if going is None:
@@ -236,7 +236,7 @@ class UnwindsSeen:
 
     def report(self, also_failed: Iterable[str]) -> CompensationReport:
         """Return the report after the last event."""
-        self._rest()
+        self.rest()
         for unwind in self._log:
             going = self._goings[unwind.ordinal]
             if (
@@ -270,7 +270,7 @@ class UnwindsSeen:
         planned.started_at = planned.ended_at = at
         going.unwind.plan.append(planned)
 
-    def _rest(self) -> None:
+    def rest(self) -> None:
         """End the unwinds that went no further after what a workflow task has seen."""
         for going in self._resting:
             if going.rests:

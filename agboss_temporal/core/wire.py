@@ -61,6 +61,16 @@ HEADER: Final = "agboss-compensation"
 _text, _number = (reading.of(kind, type(None)) for kind in (str, int))
 _texts = reading.each(reading.of(str))
 
+_OPTIONS: Final[Mapping[str, reading.Reader]] = {
+    "I": reading.of(str),
+    "N": _texts,
+    "Q": reading.of(str),
+    "S": reading.of(int, float),
+    "C": reading.of(int, float),
+    "H": reading.of(int, float),
+    "M": reading.of(int),
+}
+
 Role: TypeAlias = Literal["action", "committer", "undo"]
 
 
@@ -203,8 +213,10 @@ def decode(data: bytes) -> CallRecord:
         record = _record(fields)
     except TypeError as err:
         raise RecordError(f"the compensation header has a field of another type: {err}") from err
-    if not record.key and record.hands_over is None:
+    if "" in (record.action_key, record.committer_key) or not (record.key or record.hands_over):
         raise RecordError("the compensation header names no key")
+    if record.key and record.hands_over is not None:
+        raise RecordError("the compensation header names a key, and is that of a hand-over")
     return record
 
 
@@ -221,7 +233,7 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         unit=_unit(_text(fields.get("p"))),
         ended=tuple(_unit(each) for each in _texts(fields.get("f") or ())),
         update=_text(fields.get("h")),
-        options={n: value for n, value in fields.items() if len(n) == 1 and n in ascii_uppercase},
+        options=_options(fields),
         unwind=_number(fields.get("w")),
         trigger=_text(fields.get("t")),
         cause=_text(fields.get("e")),
@@ -232,6 +244,15 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         abandons=bool(fields.get("b")),
         undoes_action=_text(fields.get("m")),
     )
+
+
+def _options(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the options that are there; those that this version does not know are kept."""
+    found = {n: value for n, value in fields.items() if len(n) == 1 and n in ascii_uppercase}
+    for name, read in _OPTIONS.items():
+        if found.get(name) is not None:
+            read(found[name])
+    return found
 
 
 def update_digest(update_id: str) -> str:

@@ -12,7 +12,8 @@ from temporalio.api.enums.v1 import EventType, ParentClosePolicy, TimeoutType
 from temporalio.api.history.v1 import HistoryEvent
 
 from agboss_temporal.core import outcome, wire
-from agboss_temporal.core.facts import Call
+from agboss_temporal.core.contract import Kind
+from agboss_temporal.core.facts import About, Call
 from agboss_temporal.core.fold import Fold
 from agboss_temporal.history import failures, plans
 from agboss_temporal.history.contracts import Recorded
@@ -82,29 +83,34 @@ class CallReader:
 
     def _activity_started(self, event: HistoryEvent) -> None:
         attributes = event.activity_task_started_event_attributes
-        self._fold.started(event.event_id, attributes.scheduled_event_id, attributes.attempt)
+        about = _about(event, attributes.scheduled_event_id, "activity")
+        self._fold.started(about, attributes.attempt)
 
     def _activity_completed(self, event: HistoryEvent) -> None:
         attributes = event.activity_task_completed_event_attributes
-        self._completed(event, attributes.scheduled_event_id, attributes.result)
+        self._completed(_about(event, attributes.scheduled_event_id, "activity"), attributes.result)
 
     def _activity_failed(self, event: HistoryEvent) -> None:
         attributes = event.activity_task_failed_event_attributes
         found = failures.failure_of(attributes.failure)
-        self._ended(event, attributes.scheduled_event_id, found, "failed")
+        self._ended(_about(event, attributes.scheduled_event_id, "activity"), found, "failed")
 
     def _activity_timed_out(self, event: HistoryEvent) -> None:
         attributes = event.activity_task_timed_out_event_attributes
         found = failures.failure_of(attributes.failure)
-        self._ended(event, attributes.scheduled_event_id, found, "timed_out")
+        self._ended(_about(event, attributes.scheduled_event_id, "activity"), found, "timed_out")
 
     def _activity_cancelled(self, event: HistoryEvent) -> None:
         attributes = event.activity_task_canceled_event_attributes
-        self._ended(event, attributes.scheduled_event_id, failures.CANCELLED, "cancelled")
+        self._ended(
+            _about(event, attributes.scheduled_event_id, "activity"),
+            failures.CANCELLED,
+            "cancelled",
+        )
 
     def _activity_cancel_requested(self, event: HistoryEvent) -> None:
         attributes = event.activity_task_cancel_requested_event_attributes
-        self._fold.cancel_requested(event.event_id, attributes.scheduled_event_id)
+        self._fold.cancel_requested(_about(event, attributes.scheduled_event_id, "activity"))
 
     # -- children
 
@@ -129,51 +135,64 @@ class CallReader:
 
     def _child_not_started(self, event: HistoryEvent) -> None:
         attributes = event.start_child_workflow_execution_failed_event_attributes
-        self._ended(event, attributes.initiated_event_id, failures.REFUSED, "not_started")
+        self._ended(
+            _about(event, attributes.initiated_event_id, "workflow"),
+            failures.REFUSED,
+            "not_started",
+        )
 
     def _child_started(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_started_event_attributes
         run_id = attributes.workflow_execution.run_id
-        self._fold.started(event.event_id, attributes.initiated_event_id, run_id=run_id)
+        about = _about(event, attributes.initiated_event_id, "workflow")
+        self._fold.started(about, run_id=run_id)
 
     def _child_completed(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_completed_event_attributes
-        of = attributes.initiated_event_id
-        if of in self._handed:
+        about = _about(event, attributes.initiated_event_id, "workflow")
+        if about.of in self._handed:
             found = plans.answer_in(attributes.result.payloads, self._plain)
-            self._fold.answered(event.event_id, of, time_of(event.event_time), found)
+            self._fold.answered(about, found)
         else:
-            self._completed(event, of, attributes.result)
+            self._completed(about, attributes.result)
 
     def _child_failed(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_failed_event_attributes
         found = failures.failure_of(attributes.failure)
-        self._ended(event, attributes.initiated_event_id, found, "failed")
+        self._ended(_about(event, attributes.initiated_event_id, "workflow"), found, "failed")
 
     def _child_cancelled(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_canceled_event_attributes
-        self._ended(event, attributes.initiated_event_id, failures.CANCELLED, "cancelled")
+        self._ended(
+            _about(event, attributes.initiated_event_id, "workflow"),
+            failures.CANCELLED,
+            "cancelled",
+        )
 
     def _child_timed_out(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_timed_out_event_attributes
         found = failures.timeout(TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE)
-        self._ended(event, attributes.initiated_event_id, found, "timed_out")
+        self._ended(_about(event, attributes.initiated_event_id, "workflow"), found, "timed_out")
 
     def _child_terminated(self, event: HistoryEvent) -> None:
         attributes = event.child_workflow_execution_terminated_event_attributes
-        self._ended(event, attributes.initiated_event_id, failures.TERMINATED, "terminated")
+        self._ended(
+            _about(event, attributes.initiated_event_id, "workflow"),
+            failures.TERMINATED,
+            "terminated",
+        )
 
     # -- calls
 
-    def _completed(self, event: HistoryEvent, of: int, results: Payloads) -> None:
+    def _completed(self, about: About, results: Payloads) -> None:
         result = results.payloads[0] if results.payloads else None
         plain = None
         if self._judges and result is not None:
             plain = self._plain.of_payload(result)
-        self._fold.completed(event.event_id, of, time_of(event.event_time), result, plain)
+        self._fold.completed(about, result, plain)
 
-    def _ended(self, event: HistoryEvent, of: int, failure: outcome.Failure, how: str) -> None:
-        self._fold.failed(event.event_id, of, time_of(event.event_time), failure, how)
+    def _ended(self, about: About, failure: outcome.Failure, how: str) -> None:
+        self._fold.failed(about, failure, how)
 
     def _describe(self, call: Call, headers: Mapping[str, Payload]) -> None:
         if wire.HEADER not in headers:
@@ -184,6 +203,10 @@ class CallReader:
             return
         call.record = wire.decode(data)
         call.contract = self._recorded.contract(call.kind, call.name, call.record)
+
+
+def _about(event: HistoryEvent, of: int, kind: Kind) -> About:
+    return About(event.event_id, of, kind, time_of(event.event_time))
 
 
 def _priority(priority: Priority) -> tuple[int, str, float] | None:

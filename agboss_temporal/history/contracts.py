@@ -10,6 +10,7 @@ from temporalio.common import RetryPolicy
 
 from agboss_temporal import registry
 from agboss_temporal.core.contract import Contract, ContractTable, Kind
+from agboss_temporal.core.errors import RecordError
 from agboss_temporal.core.wire import CallRecord
 
 Declared: TypeAlias = Callable[..., Any] | type | str | Contract
@@ -81,9 +82,16 @@ class Recorded:
         return made
 
 
+def _time(seconds: float) -> timedelta:
+    try:
+        return timedelta(seconds=seconds)
+    except (ValueError, OverflowError) as err:
+        raise RecordError("the compensation header has a timeout that is no time") from err
+
+
 def _undo_options(options: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        name: timedelta(seconds=options[short])
+        name: _time(options[short])
         for short, name in _TIMES.items()
         if options.get(short) is not None
     }

@@ -80,8 +80,9 @@ class _Reader:
     def __init__(self, fold: Fold, plain: Plain, *, judges: bool) -> None:
         self.fold = fold
         self._plain = plain
-        self._started: dict[int, datetime] = {}
+        self._task: tuple[int, datetime] | None = None
         self._closed = False
+        self._recovers = False
         self._handlers: Handlers = {
             _E.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: self._run_started,
             _E.EVENT_TYPE_WORKFLOW_TASK_STARTED: self._task_started,
@@ -110,12 +111,15 @@ class _Reader:
     # -- the run
 
     def _run_started(self, event: HistoryEvent) -> None:
+        if event.event_id != 1:
+            raise HistoryError(event.event_id, "the run starts again")
         attributes = event.workflow_execution_started_event_attributes
         if is_recovery(event):
             plan = plans.plan_in(attributes.input.payloads, self._plain)
             if isinstance(plan, str):
                 self.fold.unreadable(event.event_id, HAND_OVER, plan)
             else:
+                self._recovers = True
                 self.fold.adopt_plan(plan, plans.payload_of)
             return
         payload = attributes.memo.fields.get(carry.MEMO)
@@ -128,20 +132,25 @@ class _Reader:
             self.fold.adopt(carry.decode(data), plans.payload_of)
 
     def _task_started(self, event: HistoryEvent) -> None:
-        self._started[event.event_id] = _workflow_time(event.event_time)
+        self._task = event.event_id, _workflow_time(event.event_time)
 
     def _task_completed(self, event: HistoryEvent) -> None:
+        # The time-skipping test server leaves the reference out.
         started = event.workflow_task_completed_event_attributes.started_event_id
-        at = self._started.pop(started, None) or _workflow_time(event.event_time)
-        self.fold.task_completed(event.event_id, at)
+        task, self._task = self._task, None
+        if task is None or started not in (0, task[0]):
+            raise HistoryError(event.event_id, "it completes a workflow task that was not started")
+        self.fold.task_completed(event.event_id, task[1])
 
     def _task_failed(self, event: HistoryEvent) -> None:
         attributes = event.workflow_task_failed_event_attributes
         reset = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
         new = attributes.new_run_id if attributes.cause == reset else None
+        self._task = None
         self.fold.task_failed(event.event_id, new)
 
     def _task_timed_out(self, event: HistoryEvent) -> None:
+        self._task = None
         self.fold.task_failed(event.event_id)
 
     def _properties_modified(self, event: HistoryEvent) -> None:
@@ -176,7 +185,7 @@ class _Reader:
         attributes: Any = getattr(event, event.WhichOneof("attributes") or "")
         failure = attributes.failure if how == "failed" else Failure()
         found = failures.failure_of(failure)
-        if how == "completed" and self.fold.recovers is not None:
+        if how == "completed" and self._recovers:
             self._recovered(event, attributes.result.payloads)
         end = RunEnd(
             how,

@@ -93,8 +93,21 @@ def reports(max_entries: int = 8) -> st.SearchStrategy[CompensationReport]:
     )
 
 
-_options = st.dictionaries(
-    st.sampled_from("IDRNQSCHM"), st.integers(1, 9) | names | st.lists(names, max_size=2)
+_seconds = st.integers(1, 10**6) | st.floats(0.001, 1000)
+_options = st.fixed_dictionaries(
+    {},
+    optional={
+        "I": st.sampled_from(["args", "context", "nothing"]),
+        "D": st.just(1),
+        "R": st.just(1),
+        "N": st.lists(names, max_size=2),
+        "Q": names,
+        "S": _seconds,
+        "C": _seconds,
+        "H": _seconds,
+        "M": st.integers(1, 9),
+        "Z": st.integers() | names,
+    },
 )
 _causes = st.none() | names
 _updates = st.none() | names
