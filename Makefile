@@ -6,12 +6,12 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-model lint bench clean
+.PHONY: help demo test test-model lint lint-docker bench clean
 
 help:  ## Show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(READY)  ## Run the sample's four stories; KEEP=1 leaves the server up until Ctrl-C
+demo: $(READY)  ## Run the sample's five stories; KEEP=1 leaves the server up until Ctrl-C
 	@$(RUN) -m samples.order.demo $(if $(KEEP),--keep)
 
 test: $(READY)  ## Run the tests; ARGS goes to pytest
@@ -26,6 +26,9 @@ lint: $(READY)  ## Run the linters and the type checker
 	@$(RUN) -m mypy
 	@$(VENV)/bin/lint-imports
 
+lint-docker: $(VENV)/.docker-ready  ## Check the files in docker/; needs no engine
+	@$(RUN) -m pytest -q -m "not slow" tests/docker $(ARGS)
+
 bench: $(READY)  ## Run the benchmarks; ARGS goes to them
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(RUN) -m benchmarks $(ARGS)
 
@@ -38,4 +41,11 @@ $(READY): pyproject.toml
 	@echo "Preparing $(VENV), once; this takes about a minute ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN) -m pip install -qq --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+# Prometheus is not on PyPI. Without it, the tests that need it are skipped, and say so.
+$(VENV)/.docker-ready: $(READY) docker/get_prometheus.sh
+	@echo "Getting what checks the stack, once; some 75 MB ..."
+	@$(RUN) -m pip install -qq --disable-pip-version-check -e '.[dev,docker]'
+	@docker/get_prometheus.sh $(VENV)/bin || echo "no Prometheus: put prometheus and promtool on the PATH"
 	@touch $@

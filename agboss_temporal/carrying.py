@@ -57,6 +57,7 @@ def unpack(run: Run, carried: Sequence[carry.Carried], *, binding: bool = False)
         entry.task_queue = each.task_queue
         entry.args = tuple(Payload.FromString(arg) for arg in each.args)
         entry.priority = None if each.priority is None else Priority(*each.priority)
+        entry.origin = each.origin
         run.ledger.begin(entry)
         if each.after is not None:
             entry.after = min(each.after, entry.after)

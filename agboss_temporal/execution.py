@@ -13,8 +13,9 @@ from agboss_temporal.core import markdown
 from agboss_temporal.core.entry import State, Step
 from agboss_temporal.core.order import CausalOrder
 from agboss_temporal.core.plan import Planned, Unwind
+from agboss_temporal.core.portions import Portion
 from agboss_temporal.core.recovery import NOT_ANSWERED, Outcome
-from agboss_temporal.hand_over import Portion, delegate, portion
+from agboss_temporal.hand_over import delegate, portion
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, payload_size, undo
@@ -154,6 +155,8 @@ class Execution:
         found = await delegate(self._run, self._record, part)
         for planned in portion:
             outcome = found if isinstance(found, Outcome) else found.get(planned.entry.key)
+            if outcome is not None and outcome is not found:
+                self._run.observer.answered(planned.entry)
             self._adopt(planned, outcome or NOT_ANSWERED)
         show(self._run)
 
@@ -210,6 +213,7 @@ class Execution:
 
     async def _undo(self, number: int, left: timedelta | None) -> None:
         planned = self._plan[number]
+        self._run.observer.undo_begins(self._record, planned)
         summary = f"undo of {planned.entry.contract.action} {number + 1}/{len(self._plan)}"
         reason = await undo(
             self._run, self._record, planned.entry, self._why, self._policy, left, summary
@@ -228,9 +232,8 @@ class Execution:
         planned.reason = reason
         planned.ended_at = self._run.now()
         planned.started_at = planned.started_at or planned.ended_at
+        self._run.observer.judged(self._record, planned)
         if step is Step.FAIL:
-            action = planned.entry.contract.action
-            workflow.logger.error("the undo of %s gave up: %s", action, reason)
             self._stopped = self._stopped or self._policy.on_exhausted == "stop"
 
 

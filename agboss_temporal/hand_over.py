@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from temporalio import workflow
-from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, ChildWorkflowError, FailureError
 
 from agboss_temporal.carrying import packed
-from agboss_temporal.core import recovery
+from agboss_temporal.core import portions, recovery
 from agboss_temporal.core.entry import Entry
 from agboss_temporal.core.errors import RecordError
 from agboss_temporal.core.plan import Unwind
+from agboss_temporal.core.portions import Portion
 from agboss_temporal.core.recovery import Outcome, RecoveryPlan
+from agboss_temporal.plan_input import as_payload, policy_to_json
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, payload_size
-from agboss_temporal.undo_options import to_json
-
-MAX_INPUT: Final = 2 * 1024 * 1024 - 1024
-"""How large one child's plan may be in bytes, also where payloads may be larger: it is written and
-read within one workflow task."""
 
 MAX_ID: Final = 900
 """How long a child's id may be; the server's limit is 1,000 characters, if nobody lowered it."""
-
-
-@dataclass(frozen=True)
-class Portion:
-    """The first entries of what is left, and the plan that one child is given for them."""
-
-    count: int
-    data: bytes
 
 
 def portion(
@@ -60,24 +47,12 @@ def portion(
     Returns:
         The portion, ``None`` if not even the first entry fits.
     """
-    limit = min(run.payload_limit, MAX_INPUT)
-    count = _first_guess(rest[: run.budget.per_child], limit)
-    while count > 0:
-        data = recovery.encode_plan(_plan(record, why, policy, until, rest[:count]))
-        if len(data) <= limit:
-            return Portion(count, data)
-        count = min(count - 1, count * limit // len(data))
-    return None
-
-
-def _first_guess(entries: Sequence[Entry], limit: int) -> int:
-    """Count how many entries fit if nothing can be compressed; at least one."""
-    held = 0
-    for count, entry in enumerate(entries):
-        held += payload_size(entry)
-        if held > limit:
-            return max(1, count)
-    return len(entries)
+    return portions.portion(
+        [payload_size(entry) for entry in rest[: run.budget.per_child]],
+        run.budget.per_child,
+        run.payload_limit,
+        lambda count: recovery.encode_plan(_plan(record, why, policy, until, rest[:count])),
+    )
 
 
 async def delegate(run: Run, record: Unwind, part: Portion) -> Mapping[str, Outcome] | Outcome:
@@ -92,7 +67,7 @@ async def delegate(run: Run, record: Unwind, part: Portion) -> Mapping[str, Outc
     try:
         handle = await workflow.start_child_workflow(
             recovery.RECOVERY_TYPE,
-            RawValue(_payload(part.data)),
+            as_payload(part.data),
             id=child_id,
             result_type=RawValue,
             parent_close_policy=workflow.ParentClosePolicy.ABANDON,
@@ -108,12 +83,7 @@ async def delegate(run: Run, record: Unwind, part: Portion) -> Mapping[str, Outc
 
 def result_payload(record: Unwind) -> RawValue:
     """Return what a workflow that has executed a plan answers."""
-    return RawValue(_payload(recovery.encode_result(record.plan)))
-
-
-def _payload(data: bytes) -> Payload:
-    # As it is for every payload converter; codecs are applied.
-    return Payload(metadata={"encoding": b"binary/plain"}, data=data)
+    return as_payload(recovery.encode_result(record.plan))
 
 
 def _plan(
@@ -136,12 +106,7 @@ def _plan(
         trigger=why.trigger,
         cause=why.cause,
         message=reason.message,
-        policy={
-            "order": policy.order,
-            "max_parallel": policy.max_parallel,
-            "on_exhausted": policy.on_exhausted,
-            "undo_options": to_json(policy.undo_options),
-        },
+        policy=policy_to_json(policy),
         until=until,
     )
 
@@ -153,8 +118,8 @@ def _child_id(number: int) -> str:
     the same up to the reset and is another one after it.
     """
     tail = f"{workflow.random_seed():x}/{number}"
-    whole = f"agboss-recovery/{workflow.info().workflow_id}/{tail}"
-    return whole if len(whole.encode()) <= MAX_ID else f"agboss-recovery/{tail}"
+    whole = f"{recovery.RECOVERY_PREFIX}/{workflow.info().workflow_id}/{tail}"
+    return whole if len(whole.encode()) <= MAX_ID else f"{recovery.RECOVERY_PREFIX}/{tail}"
 
 
 def _type(error: Exception) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
-import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, Literal
 
 from temporalio.converter import DataConverter
@@ -14,30 +14,27 @@ from temporalio.worker import (
     Interceptor,
     PatchActivationInput,
     ReplayerConfig,
+    Worker,
     WorkerConfig,
     WorkflowRunner,
 )
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from agboss_temporal import _compat, registry
+from agboss_temporal import _compat, registry, search_attributes
 from agboss_temporal.actions import check_input
 from agboss_temporal.core.contract import Contract, ContractTable, Fault
 from agboss_temporal.exceptions import ConfigurationError, ContractError
 from agboss_temporal.interceptors import CompensationInterceptor
+from agboss_temporal.plan_input import payload_limit
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.recovery_workflow import RecoveryWorkflow, VersionedRecoveryWorkflow
 from agboss_temporal.workflow import POLICY_ATTRIBUTE, CompensatedWorkflow, policy_fault
 from agboss_temporal_interceptors.capture import supported_by
-from agboss_temporal_interceptors.interceptor import DEFAULT_PAYLOAD_LIMIT
 
 _OWN_PATCHES: Final = "agboss-"
 
 _PASSED_THROUGH: Final = ("agboss_temporal", "agboss_temporal_interceptors")
 """Modules that the sandbox must not import again: workflow code and interceptors share them."""
-
-_CODEC_HEADROOM: Final = 0.7
-"""Share of the payload limit that is used where a codec may make payloads larger; base64 alone
-makes them a third larger."""
 
 
 class CompensationPlugin(SimplePlugin):
@@ -51,12 +48,17 @@ class CompensationPlugin(SimplePlugin):
         unrecorded: What an action does on a worker of this client when it is not recorded,
             because the workflow's worker lacks the plugin or calls it as a local activity:
             ``"log"`` (and count), or ``"fail"`` with a retryable error, which a deploy cures.
+        trace_actions: Whether each action has a span of its own, ``Action:<name>``, to which that
+            of its undo is linked. Takes effect where unwinds are traced at all: with a tracer
+            provider of ``temporalio.contrib.opentelemetry.create_tracer_provider``.
+        search_attributes: Whether runs that unwind write ``CompensationStatus`` and
+            ``CompensationOpen``, at the price of some events; may be changed while runs are open.
 
     Raises:
         ContractError: When a worker is constructed, with everything that its declarations say
             wrongly.
         ConfigurationError: When a worker is constructed whose SDK, payload converter or policies
-            cannot work with it.
+            cannot work with it; when it is run, if its namespace lacks the search attributes.
     """
 
     def __init__(
@@ -64,10 +66,19 @@ class CompensationPlugin(SimplePlugin):
         *,
         policy: CompensationPolicy | None = None,
         unrecorded: Literal["log", "fail"] = "log",
+        trace_actions: bool = False,
+        search_attributes: bool = False,
     ) -> None:
         super().__init__("agboss.CompensationPlugin", workflow_runner=_pass_through)
         self._policy = policy or CompensationPolicy()
         self._unrecorded: Literal["log", "fail"] = unrecorded
+        self._trace_actions = trace_actions
+        self._search_attributes = search_attributes
+
+    @property
+    def policy(self) -> CompensationPolicy:
+        """What holds for every workflow that has no policy of its own."""
+        return self._policy
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
         """Check the worker's declarations and give it the interceptor."""
@@ -88,6 +99,20 @@ class CompensationPlugin(SimplePlugin):
         config["workflows"] = _with_recovery(workflows, versioned=versioned)
         config["patch_activation_callback"] = _always_ours(config.get("patch_activation_callback"))
         return config
+
+    async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
+        """Run a worker, unless its namespace lacks the search attributes that it would write."""
+        fault = None
+        if self._search_attributes and worker.config(active_config=True).get("workflows"):
+            fault = await search_attributes.fault(worker.client)
+        if fault is None:
+            return await super().run_worker(worker, next)
+        # `async with` waits for the end of a worker, which one that never starts does not have.
+        stopping = asyncio.create_task(worker.shutdown())
+        await asyncio.sleep(0)
+        await super().run_worker(worker, next)
+        await stopping
+        raise fault
 
     def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
         """Give a replayer the same interceptor as a worker of these workflows."""
@@ -114,17 +139,14 @@ class CompensationPlugin(SimplePlugin):
         wired = list(interceptors)
         if any(isinstance(i, CompensationInterceptor) for i in wired):
             return wired
-        limit = DEFAULT_PAYLOAD_LIMIT
-        if converter.external_storage is not None:
-            limit = sys.maxsize  # What is large goes there.
-        elif converter.payload_codec is not None:
-            limit = int(limit * _CODEC_HEADROOM)
         ours = CompensationInterceptor(
             table,
             self._policy,
             unrecorded=self._unrecorded,
             compensated_children=_compensated(table, workflows),
-            payload_limit=limit,
+            payload_limit=payload_limit(converter),
+            trace_actions=self._trace_actions,
+            search_attributes=self._search_attributes,
         )
         # First: it sees how a run ends after the worker's other interceptors have had their say,
         # and a call as they send it. Those of the client (tracing) stay outside of it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.worker import ContinueAsNewInput
@@ -23,20 +23,13 @@ from agboss_temporal.core.plan import Unwind, UnwindLog
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.scope import Scope, UnitPath, related
 from agboss_temporal.exceptions import ConfigurationError
+from agboss_temporal.indexing import Index
+from agboss_temporal.observer import Observer
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.turns import Turns
 
 INSTALLED: Final = "__agboss_temporal_installed"
 """Name of the extern function that proves to workflow code that the interceptor is there."""
-
-UNWIND_PATCH: Final = "agboss-unwind-1"
-"""Id of the marker with which a run's own unwind begins."""
-
-HANDLER_PATCH: Final = "agboss-handler-unwind-1"
-"""Id of the marker with which the unwind of a handler begins, in a run that goes on."""
-
-CONTINUE_PATCH: Final = "agboss-continue-1"
-"""Id of the marker with which a run that continues as new lets running calls settle."""
 
 RESTLESS_TURNS: Final = 1000
 """How many turns of the loop without a pause are taken for a loop that never pauses."""
@@ -62,6 +55,9 @@ class Run:
         also_failed: Types of errors that arrived while the run was ending.
         payload_limit: Size in bytes above which the server may refuse an undo's context.
         budget: How much of the history an unwind may use.
+        left_running: Types of the children that unwind themselves without the run, by handle.
+        observer: Who is told what happens.
+        index: Its search attributes.
         handing_over: Children about to take over a part of an unwind, by id: number and unwind.
     """
 
@@ -71,13 +67,18 @@ class Run:
         default_policy: CompensationPolicy,
         payload_limit: int,
         budget: HistoryBudget,
+        observer: Observer,
+        index: Index,
     ) -> None:
         self.contracts = contracts
         self.payload_limit = payload_limit
         self.budget = budget
+        self.left_running: dict[asyncio.Future[Any], str] = {}
         self.handed_over = 0
         self.handing_over: dict[str, tuple[int, Unwind]] = {}
-        self.ledger = Ledger()
+        self.observer = observer
+        self.index = index
+        self.ledger = Ledger(observer)
         self.unwinds = UnwindLog()
         self.root = units.Unit()
         self.handlers: dict[UnitPath, None] = {}
@@ -97,7 +98,7 @@ class Run:
         self.closing = False
         self.leaving = False
         self.marked = False
-        self.continuing: ContinueAsNewInput | None = None
+        self.continuing: dict[BaseException, ContinueAsNewInput] = {}
 
     # -- who and how
 
@@ -106,6 +107,7 @@ class Run:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             setattr(self._loop, _ON_LOOP, self)
+            self.observer.entered(self._loop)
 
     @staticmethod
     def current() -> Run:
@@ -165,6 +167,11 @@ class Run:
         """Let go of a call whose settling event has been applied."""
         self._calls.pop(call.key, None)
         call.settle()
+
+    def leave_running(self, child: asyncio.Future[Any], name: str) -> None:
+        """Keep in mind a child that no unwind cancels, while it runs."""
+        self.left_running[child] = name
+        child.add_done_callback(self.left_running.pop)
 
     def calls_within(self, scope: Scope, only: str | None = None) -> list[Call]:
         """List the calls in flight that an unwind settles, oldest first.

@@ -86,14 +86,15 @@ async def undo(
         return f"its input of {size} bytes is over the limit of {run.payload_limit}"
     run.issuing = (entry, record)
     try:
-        handle = workflow.start_activity(
-            entry.contract.undo,
-            args=args,
-            result_type=RawValue,
-            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-            summary=summary.encode()[:MAX_SUMMARY_BYTES].decode(errors="ignore"),
-            **undo_call_options(entry, policy, left),
-        )
+        with run.observer.calling_undo(entry):
+            handle = workflow.start_activity(
+                entry.contract.undo,
+                args=args,
+                result_type=RawValue,
+                cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+                summary=summary.encode()[:MAX_SUMMARY_BYTES].decode(errors="ignore"),
+                **undo_call_options(entry, policy, left),
+            )
     finally:
         run.issuing = None
     try:

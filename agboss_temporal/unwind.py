@@ -106,16 +106,26 @@ async def _unwind(
         record.started_at = run.now()
         run.unwinds.begin(record)
         run.close_scope(scope)
+        calls = run.calls_within(scope, only)
+        told = bool(calls or run.calls_about(scope) or _plan(run, scope, only, select))
+        if told:
+            run.observer.unwind_begins(record)
+            _index(run, "running")
         try:
-            await settle(run.calls_within(scope, only))
+            await settle(calls)
             while deciding := run.calls_about(scope):
                 await settled(deciding)
             run.unwinds.plan(record, _plan(run, scope, only, select))
+            if told:
+                run.observer.unwind_planned(record)
             if record.plan:
                 await execute(run, record, why)
         finally:
             run.reopen_scope(scope)
             run.unwinds.end(record, run.now())
+        if told:
+            run.observer.unwind_ended(record)
+            _index(run)
     show(run)
     return record
 
@@ -140,6 +150,18 @@ def needed(run: Run, scope: Scope) -> bool:
     if run.calls_within(scope) or run.calls_about(scope):
         return True
     return not all(e.contract.irreversible for e in run.ledger.to_undo(scope))
+
+
+def index_end(run: Run) -> None:
+    """Bring the search attributes of a run that closes up to date, if it has any."""
+    if run.index.shown is not None:
+        _index(run)
+
+
+def _index(run: Run, status: str | None = None) -> None:
+    if run.index.is_kept:
+        left_open = len(run.ledger.to_undo()) + run.unwinds.left_open
+        run.index.show(status or run.report().status, left_open)
 
 
 def _plan(

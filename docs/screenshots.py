@@ -1,6 +1,6 @@
 """Takes the pictures of the README: a recorded run as a page, in light and in dark.
 
-    python docs/screenshots.py [HISTORY]
+    python -m docs.screenshots [HISTORY]
 
 Needs a Chromium on the path (Debian: ``apt-get install chromium``). Look at what it writes.
 """
@@ -8,7 +8,6 @@ Needs a Chromium on the path (Debian: ``apt-get install chromium``). Look at wha
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,10 +15,10 @@ from pathlib import Path
 
 from agboss_temporal import history
 from agboss_temporal.views import html_page
+from docs.browser import FLAGS, find_browser
 
 HERE = Path(__file__).parent
 RUN = HERE.parent / "tests" / "replay" / "histories" / "undo-fails.json"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = (860, 540)
 SCHEMES = {"dark": 0, "light": 1}
 """Chromium's numbers for the colour scheme that a user prefers."""
@@ -38,18 +37,11 @@ def main() -> None:
 
 def shoot(page: Path, picture: Path, scheme: str, folder: str) -> None:
     """Take one picture."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        raise SystemExit(f"none of {', '.join(BROWSERS)} is on the path")
     picture.parent.mkdir(exist_ok=True)
     subprocess.run(
         [
-            browser,
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--disable-lcd-text",
+            find_browser(),
+            *FLAGS,
             f"--user-data-dir={folder}/profile",
             f"--window-size={SIZE[0]},{SIZE[1]}",
             f"--blink-settings=preferredColorScheme={SCHEMES[scheme]}",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from agboss_temporal.cli.recovery_port import Outcome, Plan, PlannedUndo, SweptRun
+from agboss_temporal.recovery.types import Plan, PlannedUndo, Recovery, Sweep
 from agboss_temporal.views import looks
 from agboss_temporal.views.document import Cell, Column, Document, Table
 
@@ -20,8 +19,10 @@ def plan_document(plan: Plan) -> Document:
         ("run", Cell(plan.run_id)),
         ("to do", Cell(count, "open" if plan.undos else "good")),
     ]
-    if plan.newer_run is not None:
-        text = f"{plan.newer_run}: it may build on what would be undone"
+    facts += [("under way in", Cell(each)) for each in plan.under_way]
+    facts += [("recovered by", Cell(each)) for each in plan.recovered_by]
+    if plan.newer_run_id is not None:
+        text = f"{plan.newer_run_id}: it may build on what would be undone"
         facts.append(("newer run", Cell(text, "doubt")))
     facts += [("note", Cell(note, "doubt")) for note in plan.notes]
     columns = (
@@ -47,30 +48,38 @@ def _before(undo: PlannedUndo) -> Cell:
     return Cell(", ".join(parts), "doubt" if parts else "")
 
 
-def outcome_document(workflow_id: str, outcome: Outcome) -> Document:
+def recovery_document(done: Recovery) -> Document:
     """Describe what a recovery did."""
-    tone = looks.STATUS_TONES.get(outcome.status, "")
+    facts = [("by", Cell(each)) for each in done.recovery_ids]
+    facts.append(("status", Cell(done.status, looks.STATUS_TONES.get(done.status, ""))))
+    if done.left:
+        facts.append(("left", Cell(f"{looks.counted(done.left, 'undo')}: recover again", "open")))
+    facts += [("note", Cell(note, "doubt")) for note in done.notes]
     columns = (Column("verdict", 9), Column("action", 14), _KEY, Column("why", 14))
     rows = [
         (
-            Cell(looks.state_text(verdict), looks.TONES.get(verdict, "")),
-            *(Cell(action), Cell(key), Cell(reason)),
+            _verdict(undo.verdict),
+            *(Cell(undo.action), Cell(undo.key), Cell(undo.reason or "")),
         )
-        for key, action, verdict, reason in outcome.verdicts
+        for undo in done.undos
     ]
-    return Document(
-        f"Recovery of {workflow_id}",
-        (("by", Cell(outcome.recovery_id)), ("status", Cell(outcome.status, tone))),
-        (Table("Undos", columns, rows),),
-    )
+    table = Table("Undos", columns, rows)
+    return Document(f"Recovery of {done.workflow_id}", tuple(facts), (table,))
 
 
-def sweep_document(query: str, runs: Sequence[SweptRun], *, dry_run: bool) -> Document:
+def _verdict(verdict: str | None) -> Cell:
+    if verdict is None:
+        return Cell("running")
+    return Cell(looks.state_text(verdict), looks.TONES.get(verdict, ""))
+
+
+def sweep_document(sweep: Sweep, *, dry_run: bool) -> Document:
     """Describe a sweep."""
+    runs = sweep.runs
     left = sum(1 for run in runs if not run.is_clean)
     what = "to recover" if dry_run else "left"
     facts = (
-        ("query", Cell(query)),
+        ("query", Cell(sweep.query)),
         ("runs", Cell(str(len(runs)))),
         (what, Cell(str(left), "open" if left else "good")),
     )

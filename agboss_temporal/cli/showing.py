@@ -61,7 +61,8 @@ def _plain(value: Any) -> Any:
     """Turn records into JSON values."""
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is not None:
-        return {name: _plain(getattr(value, name)) for name in fields}
+        told = {name: _plain(getattr(value, name)) for name in fields}
+        return {"status": value.status, **told} if hasattr(value, "status") else told
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -33,6 +33,7 @@ class Carried:
         after: How many of those carried with it had settled when it was started; ``None`` for all
             before it, as in sequential code.
         undo_options: Options of the contract in JSON form, where the next worker is not to decide.
+        origin: Id of the workflow whose history holds the entry, if not the one that plans.
     """
 
     key: str
@@ -44,6 +45,7 @@ class Carried:
     priority: tuple[Any, ...] | None = None
     after: int | None = None
     undo_options: Mapping[str, Any] | None = None
+    origin: str | None = None
 
 
 def overlaps(settled: Sequence[Entry]) -> list[int | None]:
@@ -135,6 +137,7 @@ def row_of(entry: Carried) -> dict[str, Any]:
         "p": entry.priority,
         "s": entry.after,
         "o": entry.undo_options or None,
+        "f": entry.origin,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -160,6 +163,7 @@ def from_row(row: Mapping[str, Any]) -> Carried:
         priority=tuple(row["p"]) if "p" in row else None,
         after=row.get("s"),
         undo_options=row.get("o"),
+        origin=row.get("f"),
     )
 
 

@@ -101,6 +101,7 @@ class Entry:
         committed: Whether its committer completed while it was being undone.
         task_queue: The queue it was scheduled on, if not the run's own.
         priority: The priority it was scheduled with.
+        origin: Id of the workflow whose history holds it, if the unwind does not say so for all.
     """
 
     key: str
@@ -120,6 +121,7 @@ class Entry:
     committed: bool = False
     task_queue: str | None = None
     priority: Any = None
+    origin: str | None = None
 
     def __post_init__(self) -> None:
         self.told = self.told_from = self.unit

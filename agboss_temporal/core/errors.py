@@ -65,3 +65,21 @@ class HistoryError(AgbossError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.event_id, self.problem)
+
+
+class RecoveryRefused(AgbossError):
+    """A run is not recovered, or cannot be. Nothing was started.
+
+    Attributes:
+        why: ``not-found``, ``open``, ``finished``, ``continued-as-new``, ``recovery``,
+            ``nothing-open``, ``newer-run``, ``unreadable``; of a reset ``unsafe-reset`` and
+            ``no-reset-point``.
+    """
+
+    def __init__(self, why: str, message: str) -> None:
+        self.why = why
+        self.message = message
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.why, self.message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from agboss_temporal.core.entry import (
     PENDING,
@@ -39,15 +39,29 @@ class CommitterInDoubt:
     doubt: str
 
 
+class Watch(Protocol):
+    """Is told of every move in a ledger, after it."""
+
+    def moved(self, entry: Entry, before: State) -> None:
+        """Learn that an entry has moved."""
+
+    def committer_in_doubt(self, committer: CommitterInDoubt) -> None:
+        """Learn that a committer may have taken effect."""
+
+
 class Ledger:
     """The entries of one run that may still move, oldest first; what is final leaves it.
+
+    Args:
+        watch: Who is told of moves.
 
     Attributes:
         committers_in_doubt: Committers that may have taken effect, oldest first.
         omitted_in_doubt: How many calls in doubt are no longer listed, here and in the entries.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch | None = None) -> None:
+        self._watch = watch
         self.committers_in_doubt: list[CommitterInDoubt] = []
         self.omitted_in_doubt = 0
         self._pending = Pending()
@@ -80,10 +94,12 @@ class Ledger:
         target = TRANSITIONS.get((entry.state, step))
         if target is None:
             raise IllegalTransitionError(entry.key, entry.state, step)
-        entry.state = target
+        before, entry.state = entry.state, target
         self._reported.pop(entry.key, None)
         if target not in PENDING:
             self._let_go(entry)
+        if self._watch is not None:
+            self._watch.moved(entry, before)
 
     def complete(self, entry: Entry, raw: Any) -> None:
         """Record that an execution completed, with its recorded result payload."""
@@ -109,6 +125,8 @@ class Ledger:
         if len(self.committers_in_doubt) > MAX_IN_DOUBT:
             del self.committers_in_doubt[0]
             self.omitted_in_doubt += 1
+        if self._watch is not None:
+            self._watch.committer_in_doubt(committer)
 
     def seal(self, committer: str, unit: UnitPath) -> list[Entry]:
         """Seal what a committer's completion puts past the point of no return.

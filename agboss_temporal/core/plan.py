@@ -139,13 +139,19 @@ class UnwindLog:
         self._unwinds.append(unwind)
 
     def plan(self, unwind: Unwind, plan: list[Planned]) -> None:
-        """Give an unwind its plan and its number; one that has nothing to do is not kept."""
+        """Give an unwind its plan and its number; one that has nothing to do is not kept.
+
+        One that began earlier may be planned later: they are listed by their numbers, then those
+        that have none yet.
+        """
+        self._unwinds.remove(unwind)
         if not plan:
-            self._unwinds.remove(unwind)
             return
         self._planned += 1
         unwind.ordinal = self._planned
         unwind.plan = plan
+        place = sum(other.ordinal > 0 for other in self._unwinds)
+        self._unwinds.insert(place, unwind)
 
     def adopt(self, unwind: Unwind) -> None:
         """List an unwind that another run has planned and numbered."""
@@ -171,11 +177,15 @@ class UnwindLog:
             self._older_verdicts
         )
 
+    @property
+    def left_open(self) -> int:
+        """How many effects were left behind."""
+        counts = self._counts()
+        return sum(counts.get(verdict, 0) for verdict in UNFINISHED)
+
     def report(self, ledger: Ledger, also_failed: Iterable[str] = ()) -> CompensationReport:
         """Make the report of the run from its unwinds and its ledger."""
-        counts = dict(self._older_verdicts)
-        for unwind in self._unwinds:
-            _count(unwind.plan, counts)
+        counts = self._counts()
         newest = self._unwinds[-1] if self._unwinds else None
         return CompensationReport(
             status=self._status(counts),
@@ -189,6 +199,12 @@ class UnwindLog:
             counts=counts,
             omitted_in_doubt=ledger.omitted_in_doubt,
         )
+
+    def _counts(self) -> dict[str, int]:
+        counts = dict(self._older_verdicts)
+        for unwind in self._unwinds:
+            _count(unwind.plan, counts)
+        return counts
 
     def _status(self, counts: Mapping[str, int]) -> Status:
         verdicts: list[str | None] = list(counts)

@@ -22,6 +22,9 @@ from agboss_temporal.core.plan import Planned
 RECOVERY_TYPE: Final = "agboss.recovery"
 """Registered name of the workflow that undoes the entries of other runs."""
 
+RECOVERY_PREFIX: Final = "agboss-recovery"
+"""With what the ids of such workflows begin."""
+
 MAX_REASON: Final = 500
 """How much of a reason a result keeps, in characters."""
 
@@ -41,6 +44,7 @@ class RecoveryPlan:
         message: That error's own message, for undos that are given a context.
         policy: Order, parallelism, disposition and options, in JSON form.
         until: When the unwind's time is over.
+        fails: Whether the workflow fails if something is left behind; else it only says so.
     """
 
     workflow_id: str
@@ -53,6 +57,7 @@ class RecoveryPlan:
     message: str | None = None
     policy: Mapping[str, Any] = field(default_factory=dict)
     until: datetime | None = None
+    fails: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,7 @@ def encode_plan(plan: RecoveryPlan) -> bytes:
         "message": plan.message,
         "policy": dict(plan.policy),
         "until": _iso(plan.until),
+        "fails": True if plan.fails else None,
         "order": list(plan.order),
         "entries": [row_of(entry) for entry in plan.entries],
     }
@@ -125,6 +131,7 @@ def decode_plan(data: bytes) -> RecoveryPlan:
             message=_text_or_none(body.get("message")),
             policy=body.get("policy", {}),
             until=reading.time(body.get("until")),
+            fails=bool(body.get("fails")),
         )
     except (KeyError, TypeError, ValueError) as err:
         raise RecordError("the recovery plan is damaged") from err

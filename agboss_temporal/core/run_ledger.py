@@ -192,8 +192,8 @@ class Unreadable:
 
     Attributes:
         event_id: The event that holds it.
-        what: ``header``, ``memo``, ``failure``, ``undo``, ``hand-over``; the last is the plan that
-            a recovery workflow is given, or what it answers.
+        what: ``header``, ``memo``, ``failure``, ``undo``, ``recovery``, ``hand-over``; the last is
+            the plan that a recovery workflow is given, or what it answers.
         reason: Why.
     """
 

@@ -28,6 +28,8 @@ written for every named call.
         workflow whose history holds the entry
 ``l``   what reports call the unit that is unwound, on its first
         undo or child; absent for the run
+``m``   on an undo: name of the action that it undoes, for metrics
+        and spans where the undo runs
 ``k``   on its first undo or child: keys of the irreversible
         actions that the unwind answers for, because nothing else
         shows them
@@ -96,6 +98,7 @@ class CallRecord:
         label: What reports call the unit that is unwound.
         kept: Keys of the irreversible actions that the unwind answers for.
         abandons: Whether a cancel of the call does not wait for it to settle.
+        undoes_action: Name of the action that an undo undoes.
     """
 
     action_key: str | None = None
@@ -117,6 +120,7 @@ class CallRecord:
     label: str | None = None
     kept: tuple[str, ...] = ()
     abandons: bool = False
+    undoes_action: str | None = None
 
     @property
     def role(self) -> Role:
@@ -152,6 +156,7 @@ def encode(record: CallRecord) -> bytes:
         "l": record.label,
         "k": list(record.kept) or None,
         "b": 1 if record.abandons else None,
+        "m": record.undoes_action,
     }
     return _written(fields).encode()
 
@@ -237,6 +242,7 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         label=_text(fields.get("l")),
         kept=_texts(fields.get("k") or ()),
         abandons=bool(fields.get("b")),
+        undoes_action=_text(fields.get("m")),
     )
 
 

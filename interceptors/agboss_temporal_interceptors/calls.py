@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -20,7 +22,9 @@ from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.exceptions import UNWIND_IN_PROGRESS
 from agboss_temporal.run import Run
+from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo_context import wire_size
+from agboss_temporal.unwind import probe_eviction
 from agboss_temporal_interceptors import arguments, headers, outcomes
 from agboss_temporal_interceptors.cancelling import Canceller
 from agboss_temporal_interceptors.capture import Capture
@@ -68,9 +72,11 @@ class Recorder:
         input.ret_type = self._capture(call, input)
 
         def start() -> Any:
-            if call.entry is not None:
-                _describe(call.entry, input)
-            return proceed(input)
+            if call.entry is None:
+                return proceed(input)
+            _describe(call.entry, input)
+            with run.observer.starting(call.entry, input):
+                return proceed(input)
 
         handle = self._started(call, start)
         once = input.retry_policy is not None and input.retry_policy.maximum_attempts == 1
@@ -95,19 +101,19 @@ class Recorder:
         if call is None and not known:
             return await proceed(input)
         abandoned = input.parent_close_policy == ClosePolicy.ABANDON
-        abandons = input.cancellation_type == ChildCancelType.ABANDON
+        if call is None and abandoned:
+            handle = await proceed(input)
+            run.leave_running(handle, input.workflow)
+            return handle
         unwinds = known or (call is not None and call.entry is not None)
         if unwinds and input.parent_close_policy in _KILLS:
             input.parent_close_policy = ClosePolicy.REQUEST_CANCEL
         if call is None:
-            if abandoned:
-                return await proceed(input)
             unit = run.unit.path
             self._refuse_while_unwinding(input.workflow, unit)
             call = Call(key, ordinal, unit)
-            call.abandons = abandons
-        else:
-            call.abandons = abandons
+        call.abandons = input.cancellation_type == ChildCancelType.ABANDON
+        if call.is_named:
             input.headers = headers.with_record(input.headers, self._records.of_call(call))
         if input.cancellation_type == ChildCancelType.TRY_CANCEL:
             input.cancellation_type = ChildCancelType.WAIT_CANCELLATION_COMPLETED
@@ -115,14 +121,25 @@ class Recorder:
         call.left_alone = abandoned
         run.track(call)
         try:
-            if call.entry is not None and call.entry.contract.needs_args:
-                call.entry.args = arguments.of_call(input)
-            handle = await proceed(input)
+            handle = await self._start_child(call, input, proceed)
         except BaseException as err:
-            self._child_not_started(call, err)
+            self._child_not_started(call, input.workflow, err)
             raise
         self._watch(call, handle, started=True)
         return handle
+
+    async def _start_child(
+        self,
+        call: Call,
+        input: StartChildWorkflowInput,
+        proceed: Callable[[StartChildWorkflowInput], Awaitable[Any]],
+    ) -> Any:
+        if call.entry is None:
+            return await proceed(input)
+        if call.entry.contract.needs_args:
+            call.entry.args = arguments.of_call(input)
+        with self._run.observer.starting(call.entry, input):
+            return await proceed(input)
 
     def _named(self, kind: Kind, name: str, key: str, ordinal: int, args: Any) -> Call | None:
         """Make the call that a contract names, or ``None``."""
@@ -218,10 +235,20 @@ class Recorder:
             self._canceller.attach(call, handle, observation, loop)
         call.cancellable(handle.cancel)
 
-    def _child_not_started(self, call: Call, error: BaseException) -> None:
+    def _child_not_started(self, call: Call, name: str, error: BaseException) -> None:
         """Account for a child whose start was refused, or was pending when a cancel came."""
         pending = isinstance(error, asyncio.CancelledError)
         self._run.failed(call, "cancelled" if pending else None)
+        if pending and call.entry is None:
+            probe_eviction()
+            log(
+                logging.WARNING,
+                "child_start_pending",
+                "a cancel came while a child of type %s was being started; nobody waits for it, "
+                "and whether it runs is not known",
+                name,
+                child=name,
+            )
 
 
 def _warn_of_size(run: Run, call: Call) -> None:
@@ -233,13 +260,22 @@ def _warn_of_size(run: Run, call: Call) -> None:
     if size > run.payload_limit:
         # The logger needs the workflow's loop, and that runs only after the events are applied.
         run.loop.call_soon(
-            workflow.logger.warning,
-            "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
-            "not be undone. Pass large data by reference, or declare another undo_input",
-            entry.contract.undo,
-            entry.contract.action,
-            size,
-            run.payload_limit,
+            partial(
+                log,
+                logging.WARNING,
+                "context_too_large",
+                "the context of undo %s of %s takes about %d bytes, over the limit of %d: it will "
+                "not be undone. Pass large data by reference, or declare another undo_input",
+                entry.contract.undo,
+                entry.contract.action,
+                size,
+                run.payload_limit,
+                action=entry.contract.action,
+                undo=entry.contract.undo,
+                key=entry.key,
+                bytes=size,
+                limit=run.payload_limit,
+            )
         )
 
 

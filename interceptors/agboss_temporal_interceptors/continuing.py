@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final
 
 from temporalio import workflow
@@ -17,6 +18,7 @@ from agboss_temporal.core.scope import Scope
 from agboss_temporal.core.sealing import SEALED_UNIT
 from agboss_temporal.exceptions import ConfigurationError
 from agboss_temporal.run import Run
+from agboss_temporal.telemetry.logs import log
 
 MAX_CARRIED_BYTES: Final = 40 * 1024
 """How large the carried ledger may be, in bytes of memo."""
@@ -52,23 +54,24 @@ def put_into_memo(run: Run, input: ContinueAsNewInput) -> None:
             undone and nothing is lost.
     """
     if run.calls_within(Scope()):
-        workflow.logger.warning(
+        log(
+            logging.WARNING,
+            "child_cut_off",
             "the run continues as new while children that unwind themselves still run; the "
-            "server cancels them now"
+            "server cancels them now",
         )
     memo = workflow.info().raw_memo
     entries = run.ledger.to_undo()
     if not entries and not {carry.MEMO, SEALED_UNIT} & memo.keys():
         return
     theirs: dict[str, Any] = {name: RawValue(value) for name, value in memo.items()}
-    if input.memo is not None:
+    if input.memo:  # An empty one means "keep the old one" to the server.
         theirs = dict(input.memo)
     for ours in (carry.MEMO, SEALED_UNIT):
         theirs.pop(ours, None)
     if entries:
         theirs[carry.MEMO] = RawValue(_record(entries))
     elif not theirs:
-        # An empty memo means "keep the old one" to the server.
         theirs[carry.MEMO] = None
     input.memo = theirs
 

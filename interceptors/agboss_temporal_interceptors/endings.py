@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -17,10 +18,12 @@ from agboss_temporal.exceptions import (
     ConfigurationError,
     UncommittedActionError,
 )
-from agboss_temporal.run import CONTINUE_PATCH, UNWIND_PATCH, Run
+from agboss_temporal.markers import CONTINUE_PATCH, UNWIND_PATCH
+from agboss_temporal.run import Run
+from agboss_temporal.telemetry.logs import log
 from agboss_temporal.undo import Why, error_type
 from agboss_temporal.units import Unit
-from agboss_temporal.unwind import needed, probe_eviction, protected, unwind
+from agboss_temporal.unwind import index_end, needed, probe_eviction, protected, unwind
 from agboss_temporal_interceptors.classify import Ending, classify, unjoined
 from agboss_temporal_interceptors.continuing import named_calls, put_into_memo, settle_closed
 from agboss_temporal_interceptors.handlers import Handlers
@@ -39,12 +42,13 @@ class Endings:
         """Await the run method and end the run as its outcome says."""
         try:
             result = await body
-        except workflow.ContinueAsNewError:
+            await self._let_continue()
+        except workflow.ContinueAsNewError as err:
             probe_eviction()
             await self._close_instead()
             await self._settle_to_continue()
             await self._close_instead()
-            await self._hand_over()
+            await self._hand_over(err)
             raise
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
@@ -52,6 +56,8 @@ class Endings:
             if ending is None:
                 bug = unjoined(err)
                 raise bug from bug.__cause__
+            if self._run.leaving and ending.why.trigger != "run-cancel":
+                ending = await self._unless_continued(ending)
             if self._ending is not None:
                 self._run.also_failed.append(error_type(err))
             await self._close_instead()
@@ -70,13 +76,13 @@ class Endings:
     async def _of_signal(self, unit: Unit, body: Coroutine[Any, Any, None]) -> None:
         try:
             await body
-        except workflow.ContinueAsNewError:
+        except workflow.ContinueAsNewError as err:
             probe_eviction()
             if self._ending is None:
                 await self._settle_to_continue()
             if self._ending is not None:
                 return
-            await self._hand_over()
+            await self._hand_over(err)
             raise
         except (Exception, asyncio.CancelledError) as err:
             probe_eviction()
@@ -112,17 +118,44 @@ class Endings:
         runs_on = bool(named_calls(run)) and workflow.patched(CONTINUE_PATCH)
         if runs_on or run.turns:
             _, cancelled = await protected(settle_closed(run))
-            if cancelled:
+            if cancelled and self._ending is None:
                 run.leaving = False
                 await self.of_run(_raising(asyncio.CancelledError()))
 
-    async def _hand_over(self) -> None:
+    async def _let_continue(self) -> None:
+        """While a signal handler lets the run continue as new, wait: what it asked for comes first.
+
+        Raises:
+            asyncio.CancelledError: A cancel came; the run is to end by it.
+        """
+        run = self._run
+        try:
+            while run.leaving and self._ending is None:
+                await workflow.wait_condition(lambda: not run.leaving or self._ending is not None)
+        except asyncio.CancelledError:
+            probe_eviction()
+            raise
+
+    async def _unless_continued(self, ending: Ending) -> Ending:
+        """Return how the run ends that fails while a signal handler lets it continue as new.
+
+        Its calls may have been refused because of that, so it ends only if it is not continued.
+        """
+        try:
+            await self._let_continue()
+        except asyncio.CancelledError as err:
+            return classify(err, self._run) or ending
+        return ending
+
+    async def _hand_over(self, error: workflow.ContinueAsNewError) -> None:
         """Put what is open into the memo; where that fails the run, it unwinds."""
-        if self._run.continuing is None:
+        input = self._run.continuing.get(error)
+        if input is None:
             return
         try:
-            put_into_memo(self._run, self._run.continuing)
+            put_into_memo(self._run, input)
         except ConfigurationError as err:
+            self._run.leaving = False
             await self.of_run(_raising(err))
 
     async def _close_instead(self) -> None:
@@ -148,6 +181,7 @@ class Endings:
             The error to close the run with: the ending's own, or a `CompensationFailedError`.
         """
         run = self._run
+        run.leaving = False
         self._ending = run.loop.create_future()
         run.also_failed += [error_type(e) for e in ending.others]
         await self._quiet()
@@ -159,7 +193,8 @@ class Endings:
         if unwinds:
             await self._unwind(ending.why)
         await self._idle()
-        self._close()
+        self._run.ledger.close()
+        index_end(self._run)
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
@@ -169,6 +204,14 @@ class Endings:
 
     async def _unwind(self, why: Why, select: Callable[[Entry], bool] | None = None) -> Unwind:
         """Undo what the handlers at work have done, then the rest of what is selected."""
+        if left := self._run.left_running.values():
+            log(
+                logging.WARNING,
+                "child_left_running",
+                "children that were started with ABANDON go on: %s",
+                ", ".join(left),
+                children=list(left),
+            )
         await self._handlers.stop()
         record, _ = await protected(unwind(self._run, why, Scope(), select=select, ending=True))
         await self._handlers.stop()
@@ -194,15 +237,9 @@ class Endings:
             if uncommitted and workflow.patched(UNWIND_PATCH):
                 await self._fail_unless_committed(uncommitted)
         run.ledger.finish()
-        self._close()
+        self._run.ledger.close()
+        index_end(self._run)
         return result
-
-    def _close(self) -> None:
-        running = [e.contract.action for e in self._run.ledger.close()]
-        if running:
-            workflow.logger.warning(
-                "the run closes while %s still runs; nothing will undo it", ", ".join(running)
-            )
 
     async def _fail_unless_committed(self, uncommitted: Sequence[Entry]) -> None:
         """Fail a run that returned; not if a committer that was at work has sealed all of it."""
@@ -216,7 +253,8 @@ class Endings:
             if not record.plan and all(e.state is State.SEALED for e in uncommitted):
                 return
         run.ledger.finish()
-        self._close()
+        self._run.ledger.close()
+        index_end(self._run)
         if run.unwinds.left_behind:
             raise CompensationFailedError(run.report()) from error
         raise error

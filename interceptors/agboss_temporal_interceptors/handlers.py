@@ -15,7 +15,8 @@ from agboss_temporal.core import wire
 from agboss_temporal.core.plan import Unwind
 from agboss_temporal.core.scope import Scope, UnitPath
 from agboss_temporal.exceptions import CompensationFailedError
-from agboss_temporal.run import HANDLER_PATCH, Run
+from agboss_temporal.markers import HANDLER_PATCH
+from agboss_temporal.run import Run
 from agboss_temporal.undo import Why
 from agboss_temporal.units import Unit
 from agboss_temporal.unwind import needed, probe_eviction, protected, unwind

@@ -70,13 +70,19 @@ def record_of(call: Call) -> wire.CallRecord:
         ended=tuple(call.ended),
         update=call.update,
         abandons=call.abandons,
+        undoes_action=call.undoes.contract.action if call.undoes is not None else None,
         options=wire.options_of(contract) if contract is not None else {},
     )
 
 
 def record_of_undo(entry: Entry, unwind: Unwind, *, first: bool) -> wire.CallRecord:
     """Say in a record what an undo of an unwind is, and if it is the first, of which one."""
-    record = wire.CallRecord(undoes=entry.key, unwind=unwind.ordinal, origin=unwind.origin)
+    record = wire.CallRecord(
+        undoes=entry.key,
+        unwind=unwind.ordinal,
+        origin=entry.origin or unwind.origin,
+        undoes_action=entry.contract.action,
+    )
     return _announcing(record, unwind) if first else record
 
 

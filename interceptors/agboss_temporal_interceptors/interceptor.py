@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -13,13 +15,19 @@ from temporalio.worker import (
 
 from agboss_temporal.core.budget import HistoryBudget
 from agboss_temporal.core.contract import ContractTable
+from agboss_temporal.indexing import Index
+from agboss_temporal.plan_input import DEFAULT_PAYLOAD_LIMIT
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import INSTALLED, Run
+from agboss_temporal.telemetry.reporter import Reporter
+from agboss_temporal.telemetry.tracing import activity_describer, workflow_spans
 from agboss_temporal_interceptors.activity import CompensationActivityInbound
 from agboss_temporal_interceptors.headers import Records
+from agboss_temporal_interceptors.nesting import place
 from agboss_temporal_interceptors.workflow import CompensationWorkflowInbound
 
-DEFAULT_PAYLOAD_LIMIT = 2 * 1024 * 1024
+if TYPE_CHECKING:
+    from agboss_temporal.telemetry.spans import Spans
 
 
 class CompensationInterceptor(Interceptor):
@@ -32,6 +40,8 @@ class CompensationInterceptor(Interceptor):
             retryable error.
         compensated_children: Names of the workflow types that unwind themselves.
         payload_limit: Size in bytes above which an undo's context is not sent.
+        trace_actions: Whether each action has a span of its own.
+        search_attributes: Whether runs that unwind write search attributes.
 
     Attributes:
         budget: How much of a run's history an unwind may use.
@@ -45,22 +55,27 @@ class CompensationInterceptor(Interceptor):
         unrecorded: Literal["log", "fail"] = "log",
         compensated_children: frozenset[str] = frozenset(),
         payload_limit: int = DEFAULT_PAYLOAD_LIMIT,
+        trace_actions: bool = False,
+        search_attributes: bool = False,
     ) -> None:
         self._contracts = contracts
         self._policy = policy or CompensationPolicy()
         self._unrecorded: Literal["log", "fail"] = unrecorded
         self._compensated_children = compensated_children
         self._payload_limit = payload_limit
+        self._trace_actions = trace_actions
+        self._search_attributes = search_attributes
+        self._describe = activity_describer()
         self.budget = HistoryBudget()
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Put the activity side in front of the next interceptor, once."""
+        """Put the activity side into the chain, once."""
         seen: Any = next
         while seen is not None:
             if isinstance(seen, CompensationActivityInbound):
                 return next
             seen = getattr(seen, "next", None)
-        return CompensationActivityInbound(next, self._contracts, self._unrecorded)
+        return cast(ActivityInboundInterceptor, place(next, self._activity_side))
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
@@ -69,17 +84,30 @@ class CompensationInterceptor(Interceptor):
         if INSTALLED in input.unsafe_extern_functions:
             return None
         input.unsafe_extern_functions[INSTALLED] = lambda: True
-        settings = self
-        records = Records()
+        spans = workflow_spans(actions=self._trace_actions)
+        make = partial(self._workflow_side, Records(), spans)
 
-        class Inbound(CompensationWorkflowInbound):
+        class Inbound(WorkflowInboundInterceptor):
             def __init__(self, next: WorkflowInboundInterceptor) -> None:
-                run = Run(
-                    settings._contracts,
-                    settings._policy,
-                    settings._payload_limit,
-                    settings.budget,
-                )
-                super().__init__(next, run, records, settings._compensated_children)
+                super().__init__(place(next, make))
 
         return Inbound
+
+    def _activity_side(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
+        return CompensationActivityInbound(next, self._contracts, self._unrecorded, self._describe)
+
+    def _workflow_side(
+        self,
+        records: Records,
+        spans: Callable[[], Spans] | None,
+        next: WorkflowInboundInterceptor,
+    ) -> WorkflowInboundInterceptor:
+        run = Run(
+            self._contracts,
+            self._policy,
+            self._payload_limit,
+            self.budget,
+            Reporter(None if spans is None else spans()),
+            Index(self._search_attributes),
+        )
+        return CompensationWorkflowInbound(next, run, records, self._compensated_children)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ from temporalio import workflow
 
 from agboss_temporal.core.entry import Entry, State, fingerprint, undo_payloads
 from agboss_temporal.run import Run
+from agboss_temporal.telemetry import names
+from agboss_temporal.telemetry.logs import log
 
 
 def entry_to_close(run: Run, undo: str, args: Sequence[Any]) -> Entry | None:
@@ -51,13 +54,16 @@ def _is_carried(entry: Entry) -> bool:
 
 
 def _warn_of_ambiguity(undo: str, count: int) -> None:
-    workflow.logger.warning(
+    log(
+        logging.WARNING,
+        "ambiguous_undo",
         "a call of undo %s fits %d open actions and closes none of them; they will be undone "
         "again at the latest when the run ends. Give it the object that the action returned",
         undo,
         count,
+        undo=undo,
+        fits=count,
     )
     workflow.metric_meter().create_counter(
-        "agboss_compensation_ambiguous_undos",
-        "Explicit calls of an undo that could not be told to close an action.",
+        names.AMBIGUOUS_UNDOS, names.DESCRIPTIONS[names.AMBIGUOUS_UNDOS]
     ).add(1, {"undo": undo})

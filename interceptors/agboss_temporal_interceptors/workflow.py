@@ -62,6 +62,7 @@ class CompensationWorkflowInbound(WorkflowInboundInterceptor):
         self._run.enter()
         if self._run.policy is None:
             return await without_joins(self.next.execute_workflow(input))
+        self._run.observer.main_begins()
         return await self._endings.of_run(self.next.execute_workflow(input))
 
     async def handle_signal(self, input: HandleSignalInput) -> None:
@@ -115,5 +116,8 @@ class CompensationWorkflowOutbound(WorkflowOutboundInterceptor):
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
         """Note what the run continues with; its open entries are added when it has settled."""
-        self._run.continuing = input
-        self.next.continue_as_new(input)
+        try:
+            self.next.continue_as_new(input)
+        except workflow.ContinueAsNewError as err:
+            self._run.continuing[err] = input
+            raise

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import gc
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
@@ -48,8 +49,8 @@ async def start_order(client: Client, order: Order) -> WorkflowHandle[OrderWorkf
     )
 
 
-async def main() -> int:
-    """Run one order and say what became of it."""
+async def run(connected: Callable[[], Awaitable[Client]]) -> int:
+    """Run the order that the command line asks for, and say what became of it."""
     parser = argparse.ArgumentParser(prog="python -m samples.order.starter")
     parser.add_argument("--order-id", required=True)
     parser.add_argument("--sku", default="teapot", choices=["teapot", "kettle"])
@@ -57,7 +58,7 @@ async def main() -> int:
     parser.add_argument("--fail", choices=sorted(_FAILURES), help="who refuses the order")
     asked = parser.parse_args()
     order = make_order(asked.order_id, sku=asked.sku, quantity=asked.quantity, fail=asked.fail)
-    handle = await start_order(await connect(), order)
+    handle = await start_order(await connected(), order)
     print(f"{handle.id} started")
     try:
         receipt = await handle.result()
@@ -73,6 +74,6 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    status = asyncio.run(main())
+    status = asyncio.run(run(connect))
     gc.collect()  # so that the SDK's native clients end before the interpreter does
     sys.exit(status)

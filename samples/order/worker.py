@@ -7,6 +7,7 @@ import gc
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
+from temporalio.client import Client
 from temporalio.worker import Worker
 
 from samples.order.activities import ACTIVITIES
@@ -14,13 +15,12 @@ from samples.order.connection import connect
 from samples.order.workflow import TASK_QUEUE, OrderWorkflow
 
 
-async def main() -> None:
+async def work(client: Client) -> None:
     """Work until interrupted."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: loop.call_soon_threadsafe(stop.set))
-    client = await connect()
     with ThreadPoolExecutor(max_workers=10) as threads:
         async with Worker(
             client,
@@ -32,6 +32,11 @@ async def main() -> None:
         ):
             print("Worker started, Ctrl-C to stop", flush=True)
             await stop.wait()
+
+
+async def main() -> None:
+    """Connect, and work."""
+    await work(await connect())
 
 
 if __name__ == "__main__":

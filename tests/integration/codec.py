@@ -10,14 +10,17 @@ from cryptography.fernet import Fernet
 from temporalio.api.common.v1 import Payload
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import (
+    ActivitySerializationContext,
     DataConverter,
     DefaultFailureConverterWithEncodedAttributes,
     ExternalStorage,
     PayloadCodec,
+    SerializationContext,
     StorageDriver,
     StorageDriverClaim,
     StorageDriverRetrieveContext,
     StorageDriverStoreContext,
+    WithSerializationContext,
 )
 
 
@@ -43,6 +46,38 @@ class FernetCodec(PayloadCodec):
             else p
             for p in payloads
         ]
+
+
+class ContextCodec(PayloadCodec, WithSerializationContext):
+    """Gives payloads back only where they were made for."""
+
+    def __init__(self, context: str = "") -> None:
+        self._context = context
+
+    def with_context(self, context: SerializationContext) -> ContextCodec:
+        if isinstance(context, ActivitySerializationContext):
+            # The SDK does not know the activity's id yet when it writes the arguments.
+            context = dataclasses.replace(context, activity_id=None)
+        return ContextCodec(repr(context))
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [
+            Payload(
+                metadata={"encoding": b"binary/bound", "for": self._context.encode()},
+                data=payload.SerializeToString(),
+            )
+            for payload in payloads
+        ]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        return [self._opened(payload) for payload in payloads]
+
+    def _opened(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") != b"binary/bound":
+            return payload
+        made_for = payload.metadata["for"].decode()
+        assert made_for == self._context, f"made for {made_for}, opened for {self._context}"
+        return Payload.FromString(payload.data)
 
 
 def _encrypted(converter: DataConverter) -> DataConverter:

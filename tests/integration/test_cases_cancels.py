@@ -45,7 +45,11 @@ parent's."""
 
 @pytest.mark.parametrize(("child", "item", "doubts"), PENDING)
 async def test_c3_cancel_while_a_child_start_is_pending(
-    harness: Harness, child: str, item: str, doubts: list[tuple[str, str]]
+    harness: Harness,
+    child: str,
+    item: str,
+    doubts: list[tuple[str, str]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     harness.agrees = False  # History does not show that the start's awaiter was let go.
     async with harness.worker(FAMILY) as queue:
@@ -59,6 +63,8 @@ async def test_c3_cancel_while_a_child_start_is_pending(
     assert done.world == ["charge:parent", "refund:parent"]
     assert WORLD.of(f"{handle.id}-child") in ([], [f"charge:{item}", f"refund:{item}"])
     assert [(d.name, d.kind) for d in done.report.in_doubt] == doubts
+    # One that is no action has no entry to be in doubt: it is logged.
+    assert ("was being started" in caplog.text) == (not doubts)
     assert done.events.count("RequestCancelExternalWorkflowExecutionInitiated") == 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from temporalio import activity
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ActivityError
@@ -125,7 +126,9 @@ async def test_u6_a_terminated_parent_lets_its_child_unwind(harness: Harness) ->
     assert WORLD.of(child.id) == ["charge:child", "refund:child"]
 
 
-async def test_u6_an_abandoned_child_goes_on(harness: Harness) -> None:
+async def test_u6_an_abandoned_child_goes_on_and_that_is_said(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
     async with harness.worker(FAMILY) as queue:
         handle = await harness.start(queue, flows.Parent.run, "abandoned_child")
         done = await harness.finish(handle)
@@ -135,6 +138,9 @@ async def test_u6_an_abandoned_child_goes_on(harness: Harness) -> None:
         await child.cancel()
         await harness.client.get_workflow_handle(child.id).describe()
     assert done.world == ["charge:parent", "refund:parent"]
+    told = [r.getMessage() for r in caplog.records if "ABANDON" in r.getMessage()]
+    assert told
+    assert all("Known" in message for message in told)
 
 
 async def test_u6_an_abandoned_action_child_is_reported(harness: Harness) -> None:

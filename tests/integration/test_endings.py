@@ -183,7 +183,7 @@ async def test_a_return_while_an_action_runs_leaves_it_in_doubt(
     WORLD.gate("still-running").clear()
     assert done.result == "returned"
     assert [(d.name, d.kind) for d in done.report.in_doubt] == [("charge", "abandoned")]
-    assert "still runs" in caplog.text
+    assert "nobody knows whether charge took effect (abandoned)" in caplog.text
 
 
 async def test_a_trigger_that_is_not_listed_starts_no_unwind(harness: Harness) -> None:

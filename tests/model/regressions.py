@@ -78,4 +78,10 @@ REGRESSIONS: dict[str, Program] = {
         handlers=((Act(), Act(), Act()),),
         events=(Event("signal", at=1, together=True),),
     ),
+    "an unwind that begins first and is planned last": Program(
+        (Hang(),),
+        handlers=((Fan("gather", ((Commit(),), (Act(), Raise()))),), (Act(), Raise())),
+        events=(Event("update"), Event("update", at=2, which=1), Event("cancel", at=6)),
+        choices=(1,),
+    ),
 }

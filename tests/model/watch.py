@@ -62,6 +62,8 @@ class Watch:
     def apply(self, event: HistoryEvent) -> str:
         """Apply an event; return its name."""
         name, its = name_of(event), attributes(event)
+        # A long poll may show a workflow task that is not in the history yet, and shows it again.
+        del self.events[event.event_id - 1 :]
         self.events.append(event)
         if name in ("WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED"):
             self.task = True

@@ -142,6 +142,7 @@ def test_no_file_names_the_machine_that_it_was_written_on() -> None:
         data = path.read_bytes()
         if b"\0" in data:
             continue
-        text = data.decode()
+        # The home in the image of the Temporal CLI is no home of anybody.
+        text = data.decode().replace("/home/temporal", "")
         found = [word for word in own if word in text and len(word) > 3]
         assert found == [], path.relative_to(ROOT)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import agboss_temporal
+from agboss_temporal import recovery
 
 PUBLIC = [
     "CompensatedWorkflow",
@@ -87,6 +88,39 @@ def test_no_name_is_that_of_a_module() -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = fresh(
         f"import agboss_temporal\nprint(json.dumps([n for n in {HEAVY!r} if n in sys.modules]))"
+    )
+    assert loaded == []
+
+
+RECOVERY = [
+    "Plan",
+    "PlannedUndo",
+    "Recovery",
+    "RecoveryRefused",
+    "Sweep",
+    "SweptRun",
+    "UndoResult",
+    "check_reset",
+    "plan",
+    "recover",
+    "sweep",
+]
+
+
+def test_the_names_of_recovery() -> None:
+    assert dir(recovery) == recovery.__all__ == RECOVERY
+    for name in RECOVERY:
+        found = getattr(recovery, name)
+        assert found.__name__ == name
+        assert found.__doc__
+    with pytest.raises(AttributeError, match="has no attribute 'undo'"):
+        recovery.undo  # noqa: B018
+
+
+def test_importing_recovery_loads_nothing_heavy() -> None:
+    loaded = fresh(
+        "from agboss_temporal.recovery import Plan, RecoveryRefused\n"
+        f"print(json.dumps([n for n in {HEAVY!r} if n in sys.modules]))"
     )
     assert loaded == []
 

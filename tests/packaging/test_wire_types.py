@@ -10,8 +10,9 @@ from agboss_temporal.core.entry import State
 from agboss_temporal.core.errors import AgbossError
 from agboss_temporal.core.report import CompensationReport
 from agboss_temporal.core.sealing import SEALED_UNIT
-from agboss_temporal.run import CONTINUE_PATCH, HANDLER_PATCH, INSTALLED, UNWIND_PATCH
-from agboss_temporal_interceptors.activity import UNRECORDED_METRIC
+from agboss_temporal.markers import CONTINUE_PATCH, HANDLER_PATCH, SEARCH_PATCH, UNWIND_PATCH
+from agboss_temporal.run import INSTALLED
+from agboss_temporal.telemetry import names
 from agboss_temporal_interceptors.workflow import REPORT_QUERY
 
 
@@ -61,11 +62,27 @@ def test_names_in_histories_and_dashboards() -> None:
     assert UNWIND_PATCH == "agboss-unwind-1"
     assert HANDLER_PATCH == "agboss-handler-unwind-1"
     assert CONTINUE_PATCH == "agboss-continue-1"
+    assert SEARCH_PATCH == "agboss-search-attributes-1"
     assert SEALED_UNIT == "agboss-sealed"
     assert REPORT_QUERY == "agboss.compensation"
-    assert UNRECORDED_METRIC == "agboss_compensation_unrecorded"
     assert INSTALLED == "__agboss_temporal_installed"
     assert registry.CONTRACT_ATTRIBUTE == "__agboss_contract__"
+
+
+def test_names_of_metrics_and_of_the_field_of_a_log_record() -> None:
+    assert sorted(names.DESCRIPTIONS) == [
+        "agboss_compensation_actions",
+        "agboss_compensation_ambiguous_undos",
+        "agboss_compensation_undo_attempts",
+        "agboss_compensation_undo_duration",
+        "agboss_compensation_undos",
+        "agboss_compensation_unrecorded",
+        "agboss_compensation_unwind_duration",
+        "agboss_compensation_unwind_size",
+        "agboss_compensation_unwinds",
+        "agboss_compensation_unwinds_started",
+    ]
+    assert names.EXTRA == "agboss_compensation"
 
 
 def test_words_in_reports() -> None:

@@ -11,7 +11,13 @@ from typing import Any
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowHistory
+from temporalio.client import (
+    Client,
+    Plugin,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowHistory,
+)
 from temporalio.converter import DataConverter
 from temporalio.worker import Replayer, Worker
 
@@ -53,7 +59,8 @@ class Done:
 class Harness:
     """One client with the plugin, the workers made from it, and the runs that they ran.
 
-    ``agrees`` says whether a replay's ledger is to be compared with the one from history.
+    ``plugins`` are those of the client, if that is not only the one. ``agrees`` says whether a
+    replay's ledger is to be compared with the one from history.
     """
 
     def __init__(
@@ -62,13 +69,14 @@ class Harness:
         *,
         cache: int = 1000,
         plugin: CompensationPlugin | None = None,
+        plugins: Sequence[Plugin] | None = None,
         data_converter: DataConverter | None = None,
     ) -> None:
         self.cache = cache
         self.agrees = True
         self.plugin = plugin or CompensationPlugin()
         config = client.config()
-        config["plugins"] = [self.plugin]
+        config["plugins"] = [self.plugin] if plugins is None else plugins
         if data_converter is not None:
             config["data_converter"] = data_converter
         self.plain = client

@@ -10,9 +10,17 @@ from typing import Any
 
 import pytest
 
-from agboss_temporal.cli import connection, execute, recovery_port
-from agboss_temporal.cli.recovery_port import Outcome, Plan, PlannedUndo, SweptRun
-from agboss_temporal.core.errors import AgbossError
+from agboss_temporal import recovery as real
+from agboss_temporal.cli import connection, execute
+from agboss_temporal.recovery import (
+    Plan,
+    PlannedUndo,
+    Recovery,
+    RecoveryRefused,
+    Sweep,
+    SweptRun,
+    UndoResult,
+)
 from tests.unit.ledgers import START
 from tests.unit.test_cli_asking import Terminal
 
@@ -20,51 +28,57 @@ OPEN = Plan(
     "order-7",
     "run-1",
     (
-        PlannedUndo("k-3", "charge", "refund", "order-7", "completed", "orders", START),
-        PlannedUndo("k-1", "pack\x1b[2J", "unpack", "order-7-pack", "unknown", "packing"),
+        PlannedUndo("k-3", "charge", "refund", "order-7", "run-1", "completed", "orders", START),
+        PlannedUndo("k-1", "pack\x1b[2J", "unpack", "order-7-pack", "run-9", "unknown", "packing"),
     ),
 )
 NOTHING = Plan("order-7", "run-1")
-NEWER = replace(OPEN, newer_run="run-2")
-DONE = Outcome("agboss-recovery-1", "completed", (("k-3", "charge", "undone", ""),))
-HALF = Outcome("agboss-recovery-1", "partial", (("k-3", "charge", "failed", "Down"),))
+NEWER = replace(OPEN, newer_run_id="run-2")
+
+
+def recovered(verdict: str | None, reason: str | None = None, **more: Any) -> Recovery:
+    undo = UndoResult("k-3", "charge", "refund", "order-7", verdict, reason)
+    return Recovery("order-7", "run-1", ("agboss-recovery/1",), (undo,), **more)
+
+
+DONE = recovered("undone")
 
 
 @dataclass
-class Recovery:
+class Fake:
     """Stands for `agboss_temporal.recovery`, and remembers what it was asked for."""
 
     plan: Plan | Exception = OPEN
-    outcome: Outcome = DONE
+    outcome: Recovery = DONE
     before: tuple[SweptRun, ...] = ()
     after: tuple[SweptRun, ...] = ()
     asked: list[dict[str, Any]] = field(default_factory=list)
 
 
 @pytest.fixture
-def recovery(monkeypatch: pytest.MonkeyPatch) -> Recovery:
-    made = Recovery()
+def recovery(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    made = Fake()
 
     async def connect(_: object) -> None:
         return None
 
-    async def plan(*_: object) -> Plan:
+    async def plan(*_: object, **__: object) -> Plan:
         if isinstance(made.plan, Exception):
             raise made.plan
         return made.plan
 
-    async def recover(*_: object, **options: Any) -> Outcome:
+    async def recover(*_: object, **options: Any) -> Recovery:
         made.asked.append(options)
         return made.outcome
 
-    async def sweep(*_: object, **options: Any) -> list[SweptRun]:
+    async def sweep(*_: object, **options: Any) -> Sweep:
         made.asked.append(options)
-        return list(made.before if options["dry_run"] else made.after)
+        return Sweep("q", made.before if options["dry_run"] else made.after)
 
     monkeypatch.setattr(connection, "connect", connect)
-    monkeypatch.setattr(recovery_port, "plan", plan)
-    monkeypatch.setattr(recovery_port, "recover", recover)
-    monkeypatch.setattr(recovery_port, "sweep", sweep)
+    monkeypatch.setattr(real, "plan", plan)
+    monkeypatch.setattr(real, "recover", recover)
+    monkeypatch.setattr(real, "sweep", sweep)
     return made
 
 
@@ -73,7 +87,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
 
 
 def test_a_plan_shows_all_undos_in_order(
-    recovery: Recovery, capsys: pytest.CaptureFixture[str]
+    recovery: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(["plan", "order-7"]) == 1
     shown = capsys.readouterr().out
@@ -83,14 +97,14 @@ def test_a_plan_shows_all_undos_in_order(
     assert "\x1b" not in shown
 
 
-def test_a_plan_is_json_too(recovery: Recovery, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_json_too(recovery: Fake, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["plan", "order-7", "--format", "json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert [undo["key"] for undo in found["undos"]] == ["k-3", "k-1"]
     assert found["undos"][0]["started_at"] == START.isoformat()
 
 
-def test_a_plan_of_nothing_is_clean(recovery: Recovery, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_of_nothing_is_clean(recovery: Fake, capsys: pytest.CaptureFixture[str]) -> None:
     recovery.plan = NOTHING
     assert execute(["plan", "order-7"]) == 0
     assert "nothing is open" in capsys.readouterr().out
@@ -100,16 +114,16 @@ def test_a_plan_of_nothing_is_clean(recovery: Recovery, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("command", [["plan"], ["recover", "--yes"]])
 def test_a_refusal_is_told_in_its_own_words(
-    recovery: Recovery, command: list[str], capsys: pytest.CaptureFixture[str]
+    recovery: Fake, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    recovery.plan = AgbossError("the run is open; cancel it instead")
+    recovery.plan = RecoveryRefused("open", "the run is open; cancel it instead")
     assert execute([*command, "order-7"]) == 2
     assert capsys.readouterr().err == "agboss-temporal: the run is open; cancel it instead\n"
     assert not recovery.asked
 
 
 def test_a_recovery_shows_its_plan_and_asks(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recovery: Fake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer(monkeypatch, "y")
     assert execute(["recover", "order-7"]) == 0
@@ -117,12 +131,33 @@ def test_a_recovery_shows_its_plan_and_asks(
     assert "Recovery plan of order-7" in shown.err
     assert "Run the undos of order-7? [y/N]" in shown.err
     assert "✓ undone" in shown.out
-    assert recovery.asked == [{"on_newer_run": False, "wait": True}]
+    assert recovery.asked == [
+        {"contracts": None, "on_newer_run": False, "wait": True, "task_queue": None}
+    ]
+
+
+def test_a_recovery_is_json_too(recovery: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+    recovery.outcome = recovered("undone")
+    assert execute(["recover", "order-7", "--yes", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["status"], found["undos"][0]["verdict"]) == ("completed", "undone")
+
+
+def test_what_is_under_way_is_waited_for_without_a_question(recovery: Fake) -> None:
+    recovery.plan = replace(NOTHING, under_way=("agboss-recovery/1",))
+    assert execute(["plan", "order-7"]) == 1
+    assert execute(["recover", "order-7"]) == 0
+    assert len(recovery.asked) == 1
+
+
+def test_a_recovery_runs_on_the_queue_that_is_given(recovery: Fake) -> None:
+    assert execute(["recover", "order-7", "--yes", "--task-queue", "spare"]) == 0
+    assert recovery.asked[0]["task_queue"] == "spare"
 
 
 @pytest.mark.parametrize("words", [(), ("n",), ("",)])
 def test_without_a_yes_nothing_is_undone(
-    recovery: Recovery, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    recovery: Fake, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(monkeypatch, *words)
     assert execute(["recover", "order-7"]) == 1
@@ -130,7 +165,7 @@ def test_without_a_yes_nothing_is_undone(
 
 
 def test_where_nobody_can_be_asked_it_takes_a_flag(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recovery: Fake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False))
     assert execute(["recover", "order-7"]) == 2
@@ -140,25 +175,31 @@ def test_where_nobody_can_be_asked_it_takes_a_flag(
     assert len(recovery.asked) == 1
 
 
-def test_nothing_to_recover_asks_nothing(recovery: Recovery) -> None:
+def test_nothing_to_recover_asks_nothing(recovery: Fake) -> None:
     recovery.plan = NOTHING
     assert execute(["recover", "order-7"]) == 0
     assert not recovery.asked
 
 
 def test_what_is_left_after_a_recovery_decides_the_exit_code(
-    recovery: Recovery, capsys: pytest.CaptureFixture[str]
+    recovery: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    recovery.outcome = HALF
+    recovery.outcome = recovered("failed", "Down")
     assert execute(["recover", "order-7", "--yes"]) == 1
     assert "Down" in capsys.readouterr().out
-    recovery.outcome = Outcome("agboss-recovery-1", "running")
+    recovery.outcome = recovered("undone", notes=("look at it",))
+    assert execute(["recover", "order-7", "--yes"]) == 1
+    assert "look at it" in capsys.readouterr().out
+    recovery.outcome = recovered(None)
     assert execute(["recover", "order-7", "--yes", "--no-wait"]) == 0
+    recovery.outcome = recovered(None, left=3)
+    assert execute(["recover", "order-7", "--yes", "--no-wait"]) == 1
+    assert "3 undos: recover again" in capsys.readouterr().out
     assert recovery.asked[-1]["wait"] is False
 
 
 def test_a_newer_run_takes_a_word_of_its_own(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recovery: Fake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recovery.plan = NEWER
     assert execute(["recover", "order-7", "--yes"]) == 2
@@ -180,7 +221,7 @@ SWEPT = (SweptRun("w-1", "r-1", "completed", "2 undone"), SweptRun("w-2", "r-2",
 
 
 def test_a_sweep_shows_what_it_would_do_and_asks(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recovery: Fake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recovery.before, recovery.after = FOUND, SWEPT
     answer(monkeypatch, "y")
@@ -203,7 +244,7 @@ def test_a_sweep_shows_what_it_would_do_and_asks(
     ],
 )
 def test_a_sweep_that_only_looks_does_nothing(
-    recovery: Recovery, arguments: list[str], found: tuple[SweptRun, ...], code: int
+    recovery: Fake, arguments: list[str], found: tuple[SweptRun, ...], code: int
 ) -> None:
     recovery.before = found
     assert execute(["sweep", "q", *arguments]) == code
@@ -211,7 +252,7 @@ def test_a_sweep_that_only_looks_does_nothing(
 
 
 def test_a_sweep_that_leaves_something_says_so(
-    recovery: Recovery, capsys: pytest.CaptureFixture[str]
+    recovery: Fake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recovery.before = FOUND
     recovery.after = (SweptRun("w-1", "r-1", "partial", "1 of 2", is_clean=False),)

@@ -1,11 +1,9 @@
-"""The command line before a command runs: help, mistakes, and how fast it is."""
+"""The command line before a command runs: help, mistakes."""
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
-import time
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -45,20 +43,6 @@ def test_help_and_mistakes_load_nothing_heavy(arguments: list[str], code: int) -
     )
     assert done.stdout.splitlines()[-1] == f"code {code}"
     assert "Traceback" not in done.stderr
-
-
-def test_help_comes_at_once() -> None:
-    """It takes less than 150 ms more than the interpreter alone."""
-
-    def took(*arguments: str) -> float:
-        times = []
-        for _ in range(5):
-            began = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
-            times.append(time.perf_counter() - began)
-        return statistics.median(times)
-
-    assert took("-m", "agboss_temporal.cli", "--help") - took("-c", "") < 0.15
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ carried = st.builds(
     task_queue=st.none() | names,
     after=st.none() | st.integers(0, 3),
     undo_options=st.none() | st.dictionaries(names, st.integers(), min_size=1, max_size=2),
+    origin=st.none() | names,
 )
 
 
@@ -64,6 +65,7 @@ def recovery_plans(draw: st.DrawFn) -> RecoveryPlan:
         message=draw(st.none() | names),
         policy=draw(st.dictionaries(names, st.integers(), max_size=2)),
         until=draw(times),
+        fails=draw(st.booleans()),
     )
 
 

@@ -60,6 +60,17 @@ def test_an_unwind_without_a_plan_is_not_kept_and_takes_no_number() -> None:
     assert [u.ordinal for u in log] == [1]
 
 
+def test_unwinds_are_listed_by_their_numbers_also_if_one_that_began_first_is_planned_last() -> None:
+    log = UnwindLog()
+    first, second, third = (unwind(0, "undone", ended=False) for _ in range(3))
+    for each in (first, second, third):
+        log.begin(each)
+    log.plan(second, second.plan)
+    log.plan(first, first.plan)
+    assert [u.ordinal for u in log] == [1, 2, 0]
+    assert list(log) == [second, first, third]
+
+
 def test_an_unwind_that_goes_on_is_kept_however_many_come_after_it() -> None:
     log = log_of([unwind(1, None, ended=False), *(unwind(n, "undone") for n in range(2, 40))])
     report = log.report(Ledger())

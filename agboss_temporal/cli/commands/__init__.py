@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from agboss_temporal.cli.command import Command
-from agboss_temporal.cli.commands import plan, recover, status, sweep
+from agboss_temporal.cli.commands import plan, recover, search_attributes, status, sweep
 
 COMMANDS: Final[tuple[Command, ...]] = (
     status.COMMAND,
     plan.COMMAND,
     recover.COMMAND,
     sweep.COMMAND,
+    search_attributes.COMMAND,
 )

@@ -24,14 +24,14 @@ def _run(arguments: Namespace) -> int:
 
 
 async def _plan(arguments: Namespace) -> int:
-    from agboss_temporal.cli import recovery_port
+    from agboss_temporal import recovery
     from agboss_temporal.cli.recovery_documents import plan_document
 
     contracts = loading.contracts(arguments)
     client = await connection.connect(arguments)
-    plan = await recovery_port.plan(client, arguments.workflow_id, arguments.run_id, contracts)
+    plan = await recovery.plan(client, arguments.workflow_id, arguments.run_id, contracts=contracts)
     showing.write(showing.told(plan_document(plan), plan, arguments))
-    return Exit.TROUBLE if plan.undos or plan.notes else Exit.CLEAN
+    return Exit.CLEAN if plan.is_clean else Exit.TROUBLE
 
 
 COMMAND = Command(

@@ -9,7 +9,7 @@ from agboss_temporal.cli import asking, connection, loading, showing
 from agboss_temporal.cli.command import CannotRunError, Command, Exit
 
 if TYPE_CHECKING:
-    from agboss_temporal.cli.recovery_port import Plan
+    from agboss_temporal.recovery import Plan
 
 
 def _configure(parser: ArgumentParser) -> None:
@@ -23,6 +23,7 @@ def _configure(parser: ArgumentParser) -> None:
         help="also if there is a newer run of the same id; --yes alone does not mean that",
     )
     add("--no-wait", action="store_true", help="start the recovery, do not wait for its end")
+    add("--task-queue", metavar="QUEUE", help="where the recovery runs (default: the run's own)")
     showing.options(parser, ("text", "json"))
     loading.contracts_option(parser)
     connection.converter_options(parser)
@@ -36,37 +37,39 @@ def _run(arguments: Namespace) -> int:
 
 
 async def _recover(arguments: Namespace) -> int:
-    from agboss_temporal.cli import recovery_port
-    from agboss_temporal.cli.recovery_documents import outcome_document, plan_document
+    from agboss_temporal import recovery
+    from agboss_temporal.cli.recovery_documents import plan_document, recovery_document
 
     contracts = loading.contracts(arguments)
     client = await connection.connect(arguments)
-    plan = await recovery_port.plan(client, arguments.workflow_id, arguments.run_id, contracts)
-    if not plan.undos:
+    plan = await recovery.plan(client, arguments.workflow_id, arguments.run_id, contracts=contracts)
+    if not (plan.undos or plan.under_way):
         showing.write(showing.told(plan_document(plan), plan, arguments))
-        return Exit.TROUBLE if plan.notes else Exit.CLEAN
+        return Exit.CLEAN if plan.is_clean else Exit.TROUBLE
     showing.aside(plan_document(plan))
-    if not _agreed(plan, arguments):
+    if plan.undos and not _agreed(plan, arguments):
         return Exit.TROUBLE
-    outcome = await recovery_port.recover(
+    done = await recovery.recover(
         client,
-        plan,
-        contracts,
-        on_newer_run=plan.newer_run is not None,
+        plan.workflow_id,
+        plan.run_id,
+        contracts=contracts,
+        on_newer_run=plan.newer_run_id is not None,
         wait=not arguments.no_wait,
+        task_queue=arguments.task_queue,
     )
-    showing.write(showing.told(outcome_document(plan.workflow_id, outcome), outcome, arguments))
-    done = outcome.status == "completed" or arguments.no_wait
-    return Exit.CLEAN if done else Exit.TROUBLE
+    showing.write(showing.told(recovery_document(done), done, arguments))
+    started = arguments.no_wait and done.status == "running" and not done.left
+    return Exit.CLEAN if done.is_clean or started else Exit.TROUBLE
 
 
 def _agreed(plan: Plan, arguments: Namespace) -> bool:
     """Ask for what is to be done; a newer run needs a word of its own."""
-    if plan.newer_run is not None and not arguments.on_newer_run:
+    if plan.newer_run_id is not None and not arguments.on_newer_run:
         if arguments.yes:
             raise CannotRunError(
-                f"run {plan.newer_run} of the same id is newer and may build on the same effects: "
-                "look at it, then give --on-newer-run"
+                f"run {plan.newer_run_id} of the same id is newer and may build on the same "
+                "effects: look at it, then give --on-newer-run"
             )
         if not asking.agreed(arguments, "There is a newer run. Undo all the same?"):
             return False

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from agboss_temporal.cli import asking, connection, loading, showing
 from agboss_temporal.cli.command import Command, Exit
+
+if TYPE_CHECKING:
+    from agboss_temporal.recovery import Sweep
 
 
 def _configure(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("query", metavar="QUERY", help="a list filter, as for temporal workflow list --query")
     add("--dry-run", action="store_true", help="show what would be done, and do nothing")
-    add("--concurrency", metavar="N", type=int, default=8, help="runs at once (default: 8)")
+    add("--concurrency", metavar="N", type=int, default=10, help="runs at once (default: 10)")
     asking.option(parser)
     showing.options(parser, ("text", "json"))
     loading.contracts_option(parser)
@@ -30,36 +34,34 @@ def _run(arguments: Namespace) -> int:
 
 
 async def _sweep(arguments: Namespace) -> int:
-    from agboss_temporal.cli import recovery_port
+    from agboss_temporal import recovery
     from agboss_temporal.cli.recovery_documents import sweep_document
 
     contracts = loading.contracts(arguments)
     client = await connection.connect(arguments)
 
-    async def swept(dry_run: bool) -> list[recovery_port.SweptRun]:
+    async def swept(dry_run: bool) -> Sweep:
         with _Progress() as progress:
-            return await recovery_port.sweep(
+            return await recovery.sweep(
                 client,
                 arguments.query,
-                contracts,
+                contracts=contracts,
                 dry_run=dry_run,
                 concurrency=arguments.concurrency,
                 on_progress=progress,
             )
 
-    runs = await swept(True)
-    found = sweep_document(arguments.query, runs, dry_run=True)
-    left = sum(1 for run in runs if not run.is_clean)
+    found = await swept(True)
+    left = sum(1 for run in found.runs if not run.is_clean)
     if arguments.dry_run or not left:
-        showing.write(showing.told(found, runs, arguments))
+        showing.write(showing.told(sweep_document(found, dry_run=True), found.runs, arguments))
         return Exit.TROUBLE if left else Exit.CLEAN
-    showing.aside(found)
-    if not asking.agreed(arguments, f"Recover what can be, in {left} of {len(runs)} runs?"):
+    showing.aside(sweep_document(found, dry_run=True))
+    if not asking.agreed(arguments, f"Recover what can be, in {left} of {len(found.runs)} runs?"):
         return Exit.TROUBLE
-    runs = await swept(False)
-    done = sweep_document(arguments.query, runs, dry_run=False)
-    showing.write(showing.told(done, runs, arguments))
-    return Exit.CLEAN if all(run.is_clean for run in runs) else Exit.TROUBLE
+    done = await swept(False)
+    showing.write(showing.told(sweep_document(done, dry_run=False), done.runs, arguments))
+    return Exit.CLEAN if done.is_clean else Exit.TROUBLE
 
 
 class _Progress:

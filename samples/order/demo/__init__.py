@@ -1,1 +1,1 @@
-"""The demo: a server, workers that are killed, four orders. Not needed to use the sample."""
+"""The demo: a server, workers that are killed, five orders. Not needed to use the sample."""

@@ -18,7 +18,8 @@ def of_run(ending: str, wanted: str, report: CompensationReport) -> list[str]:
     found = []
     if ending != wanted:
         found.append(f"the run is {ending or 'open'}, not {wanted}")
-    status = "none" if wanted == "COMPLETED" else "completed"
+    # A run that is terminated in the middle of its unwind says that it is in the middle.
+    status = {"COMPLETED": "none", "TERMINATED": "running"}.get(wanted, "completed")
     if report.status != status:
         found.append(f"compensation is {report.status}, not {status}")
     return found

@@ -107,6 +107,18 @@ class Workers:
         await _end(self._process)
 
 
+async def run_cli(*arguments: str) -> tuple[int, str]:
+    """Run ``agboss-temporal``; return its exit code and what it says."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agboss_temporal.cli", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    return process.returncode or 0, said.decode()
+
+
 def isolate(address: str, folder: Path) -> None:
     """Point this process and its children at the demo's server and world, and at nothing else."""
     for name in [n for n in os.environ if n.startswith("TEMPORAL_")]:

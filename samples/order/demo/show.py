@@ -52,6 +52,15 @@ def report(report: CompensationReport) -> None:
         say(f"    {'':<28}{each}")
 
 
+def command(line: str, said: str, code: int) -> None:
+    """Print a command, what it says, and how it ends."""
+    say()
+    say(f"    $ {paint(line, 'bold')}")
+    for each in said.rstrip().splitlines():
+        say(f"    {each}".rstrip())
+    say(paint(f"    exit code {code}", "dim"))
+
+
 def worlds(sku: str, before: Snapshot, after: Snapshot) -> None:
     """Print the world before and after a story, of the stock only one article."""
     say()

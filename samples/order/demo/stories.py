@@ -1,4 +1,4 @@
-"""The four stories: what each orders, what is done to it meanwhile, and how it must end."""
+"""The five stories: what each orders, what is done to it meanwhile, and how it must end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from temporalio.client import Client
 
 from agboss_temporal import CompensationReport
 from samples.order.demo import checks, show
-from samples.order.demo.processes import DemoError, Server, Workers
+from samples.order.demo.processes import DemoError, Server, Workers, run_cli
 from samples.order.demo.trail import CANCEL, ORDER, Trail
 from samples.order.models import Order
 from samples.order.starter import make_order, start_order
@@ -61,6 +61,18 @@ class Play:
         """Cancel the order."""
         await self._trail.handle.cancel()
 
+    async def terminate(self) -> None:
+        """Terminate the order: no more of its code runs."""
+        await self._trail.handle.terminate(reason="an operator has had enough")
+
+    async def command(self, *arguments: str, code: int) -> None:
+        """Run a command about the order; its exit code must be this one."""
+        line = [arguments[0], self._trail.handle.id, *arguments[1:]]
+        found, said = await run_cli(*line)
+        show.command(" ".join(["agboss-temporal", *line]), said, found)
+        if found != code:
+            raise DemoError(f"{arguments[0]} ended with {found}, not {code}")
+
     async def report(self) -> CompensationReport:
         """Ask the workflow what compensation has done in it."""
         found: CompensationReport = await self._trail.handle.query(
@@ -99,6 +111,26 @@ async def kill_while_undoing(play: Play) -> None:
     await workers.start()
     show.aside(f"Temporal will miss it in some seconds; a second worker is there: {workers.pid}")
     await play.follow()
+    show_releases(play)
+
+
+async def terminate_and_recover(play: Play) -> None:
+    """Terminate the run when the goods are back on the shelf and it does not know it yet."""
+    await play.follow(until="undo of charge_card")
+    await play.reached("release")
+    show.aside("the goods are back, the answer is on the way, and an operator terminates the run")
+    await play.terminate()
+    await play.follow()
+    play.stage.world.books.delay("release", 0)
+    await play.command("status", code=1)
+    await play.command("recover", "--yes", code=0)
+    await play.command("status", code=0)
+    show.say()
+    show_releases(play)
+
+
+def show_releases(play: Play) -> None:
+    """Say how often the warehouse was asked to release, and how often it did."""
     tally = play.stage.world.books.tally(play.order.id, "release")
     show.aside(
         f"to the warehouse: {tally.requests} requests to release, {tally.keys} idempotency key, "
@@ -142,6 +174,13 @@ STORIES: Final = (
         kill_while_undoing,
         slow="release",
     ),
+    Story(
+        "5. The carrier refuses, and the run is terminated in the middle of the unwind",
+        make_order("terminated", fail="carrier"),
+        "TERMINATED",
+        terminate_and_recover,
+        slow="release",
+    ),
 )
 
 
@@ -160,7 +199,7 @@ async def play(story: Story, stage: Stage) -> list[str]:
     current = Play(stage, story.order, Trail(handle))
     await story.plot(current)
     report = await current.report()
-    if report.entries:
+    if report.entries and story.ending != "TERMINATED":  # Nothing of it runs that could tell more.
         show.report(report)
     after = books.snapshot()
     show.worlds(story.order.sku, before, after)

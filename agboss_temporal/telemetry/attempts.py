@@ -1,0 +1,46 @@
+"""What the worker of an activity tells: attempts of undos, and actions that nobody recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from temporalio import activity
+from temporalio.exceptions import is_cancelled_exception
+
+from agboss_temporal.core.wire import CallRecord
+from agboss_temporal.telemetry import names
+from agboss_temporal.telemetry.logs import extra
+
+logger: Final = logging.getLogger("agboss_temporal")
+
+
+def count_attempt(record: CallRecord, error: BaseException | None) -> None:
+    """Count an attempt of an undo that has ended.
+
+    Args:
+        record: What its header says.
+        error: What it raised.
+    """
+    result = "ok"
+    if error is not None:
+        stopped = isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error)
+        result = "cancelled" if stopped else "error"
+    activity.metric_meter().create_counter(
+        names.UNDO_ATTEMPTS, names.DESCRIPTIONS[names.UNDO_ATTEMPTS]
+    ).add(1, {"action": record.undoes_action or "", "result": result})
+
+
+def unrecorded(message: str) -> None:
+    """Count and log an action that nobody recorded."""
+    info = activity.info()
+    activity.metric_meter().create_counter(
+        names.UNRECORDED, names.DESCRIPTIONS[names.UNRECORDED]
+    ).add(1, {"action": info.activity_type})
+    fields = {
+        "action": info.activity_type,
+        "workflow_type": info.workflow_type,
+        "workflow_id": info.workflow_id,
+    }
+    logger.warning(message, extra=extra("unrecorded", fields))
