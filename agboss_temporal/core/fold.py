@@ -18,8 +18,7 @@ from agboss_temporal.core.carry import Carried
 from agboss_temporal.core.children_seen import ChildrenSeen
 from agboss_temporal.core.contract import ContractTable
 from agboss_temporal.core.executions import Executions
-from agboss_temporal.core.facts import HAND_OVER as HAND_OVER
-from agboss_temporal.core.facts import About, Call, Origin
+from agboss_temporal.core.facts import HAND_OVER, About, Call, Origin
 from agboss_temporal.core.flights import Flight, Flights
 from agboss_temporal.core.gaps import Gaps
 from agboss_temporal.core.judging import Docket

@@ -17,8 +17,8 @@ from temporalio.converter import DataConverter
 
 from agboss_temporal.core import carry
 from agboss_temporal.core.errors import HistoryError, IllegalTransitionError, RecordError
-from agboss_temporal.core.facts import Origin
-from agboss_temporal.core.fold import HAND_OVER, Fold
+from agboss_temporal.core.facts import HAND_OVER, Origin
+from agboss_temporal.core.fold import Fold
 from agboss_temporal.core.report import FAILURE_TYPE, CompensationReport
 from agboss_temporal.core.run_ledger import How, RunEnd, RunLedger
 from agboss_temporal.core.sealing import SEALED_UNIT, Seal

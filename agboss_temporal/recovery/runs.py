@@ -14,7 +14,6 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from agboss_temporal import history
 from agboss_temporal.core.errors import HistoryError, RecoveryRefused
-from agboss_temporal.core.fold import HAND_OVER
 from agboss_temporal.core.run_ledger import RunLedger
 from agboss_temporal.history.contracts import Declared
 from agboss_temporal.recovery.executions import Execution, describe
@@ -126,7 +125,7 @@ def not_found(workflow_id: str, run_id: str | None) -> RecoveryRefused:
 
 def _check_readable(ledger: RunLedger) -> None:
     """Refuse what has gaps: a seal or an undo may stand there, and nothing is guessed."""
-    gaps = [each for each in ledger.unreadable if each.what != HAND_OVER]
+    gaps = ledger.unreadable
     if not gaps:
         return
     told = "; ".join(f"event {each.event_id}: {each.what}: {each.reason}" for each in gaps[:5])
