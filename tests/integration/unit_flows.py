@@ -306,7 +306,7 @@ class Units(CompensatedWorkflow):
         return ""
 
     async def many_units(self) -> int:
-        for number in range(40):
+        for number in range(15):
             async with unit(f"round {number}"):
                 receipt = await charge(f"{number}")
                 await refund(receipt)
