@@ -11,7 +11,7 @@ from temporalio import workflow
 from temporalio.api.common.v1 import Payloads
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.common import Priority, TypedSearchAttributes
+from temporalio.common import MetricMeter, Priority, TypedSearchAttributes
 from temporalio.converter import DataConverter
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
@@ -29,6 +29,7 @@ from temporalio.worker._workflow_instance import (
 from agboss_temporal import registry
 from agboss_temporal.interceptors import CompensationInterceptor
 from agboss_temporal.run import Run
+from agboss_temporal_interceptors.workflow import CompensationWorkflowInbound
 from tests.support.acts import ACTIVITIES
 
 CONVERTER = DataConverter.default
@@ -65,7 +66,7 @@ class Stage:
     def __post_init__(self) -> None:
         table, faults = registry.select(ACTIVITIES, [self.flow])
         assert not faults
-        externs: dict[str, Any] = {}
+        externs: dict[str, Any] = {"__temporal_get_metric_meter": lambda: MetricMeter.noop}
         interceptor = CompensationInterceptor(table)
         ours = interceptor.workflow_interceptor_class(WorkflowInterceptorClassInput(externs))
         assert ours is not None
@@ -177,7 +178,10 @@ class Stage:
         return seq
 
     def _ours(self) -> Any:
-        return self.instance._inbound.next
+        found = self.instance._inbound
+        while not isinstance(found, CompensationWorkflowInbound):
+            found = found.next
+        return found
 
 
 def _watcher(started: list[str]) -> type[WorkflowInboundInterceptor]:

@@ -384,5 +384,7 @@ async def test_d3_with_a_codec_only_names_and_keys_are_clear_text(encrypted: Har
         tuple(sorted(json.loads(call.header.fields[wire.HEADER].data)))
         for call in [*calls(done, "do_private"), *calls(done, "undo_private")]
     }
-    assert told == {("I", "a", "u"), ("e", "t", "w", "z"), ("w", "z")}
+    assert told == {("I", "a", "u"), ("e", "m", "t", "w", "z"), ("m", "w", "z")}
+    undos = [json.loads(c.header.fields[wire.HEADER].data) for c in calls(done, "undo_private")]
+    assert {record["m"] for record in undos} == {"do_private"}
     assert all(set(call.header.fields) == {wire.HEADER} for call in calls(done, "undo_private"))
