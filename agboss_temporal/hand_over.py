@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -21,9 +20,6 @@ from agboss_temporal.plan_input import as_payload, policy_to_json
 from agboss_temporal.policy import CompensationPolicy
 from agboss_temporal.run import Run
 from agboss_temporal.undo import Why, payload_size
-
-MAX_ID: Final = 900
-"""How long a child's id may be; the server's limit is 1,000 characters, if nobody lowered it."""
 
 
 def portion(
@@ -118,8 +114,7 @@ def _child_id(number: int) -> str:
     the same up to the reset and is another one after it.
     """
     tail = f"{workflow.random_seed():x}/{number}"
-    whole = f"{recovery.RECOVERY_PREFIX}/{workflow.info().workflow_id}/{tail}"
-    return whole if len(whole.encode()) <= MAX_ID else f"{recovery.RECOVERY_PREFIX}/{tail}"
+    return recovery.recovery_id(workflow.info().workflow_id, tail)
 
 
 def _type(error: Exception) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 from agboss_temporal.core.entry import Entry, State
 from agboss_temporal.core.ledger import CommitterInDoubt
 from agboss_temporal.core.plan import Planned, Unwind
+
+_NOTHING: Final = nullcontext()
 
 
 class Observer:
@@ -34,7 +36,7 @@ class Observer:
 
     def starting(self, entry: Entry, input: Any) -> AbstractContextManager[None]:
         """Enclose the start of an action's call, which sends ``input``."""
-        return nullcontext()
+        return _NOTHING
 
     def unwind_begins(self, unwind: Unwind) -> None:
         """Learn that an unwind begins, in the task that will execute it."""
@@ -50,7 +52,7 @@ class Observer:
 
     def calling_undo(self, entry: Entry) -> AbstractContextManager[None]:
         """Enclose the call of a planned undo."""
-        return nullcontext()
+        return _NOTHING
 
     def answered(self, entry: Entry) -> None:
         """Learn that another run has told, and observed, the verdict that an entry now gets."""

@@ -25,6 +25,10 @@ RECOVERY_TYPE: Final = "agboss.recovery"
 RECOVERY_PREFIX: Final = "agboss-recovery"
 """With what the ids of such workflows begin."""
 
+MAX_ID: Final = 900
+"""How long such an id may be in bytes; the server's limit is 1,000 characters, if nobody lowered
+it."""
+
 MAX_REASON: Final = 500
 """How much of a reason a result keeps, in characters."""
 
@@ -93,6 +97,17 @@ def no_answer(error_type: str) -> Outcome:
 
 
 _text, _text_or_none = reading.of(str), reading.of(str, type(None))
+
+
+def recovery_id(workflow_id: str, tail: str) -> str:
+    """Name a workflow that undoes entries of another one.
+
+    Args:
+        workflow_id: The other one's id; left out where there is no room for it.
+        tail: What tells it from all others.
+    """
+    whole = f"{RECOVERY_PREFIX}/{workflow_id}/{tail}"
+    return whole if len(whole.encode()) <= MAX_ID else f"{RECOVERY_PREFIX}/{tail}"
 
 
 def encode_plan(plan: RecoveryPlan) -> bytes:

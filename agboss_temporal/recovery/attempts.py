@@ -21,9 +21,6 @@ from agboss_temporal.history.calls import time_of
 from agboss_temporal.history.payloads import Plain, decoded
 from agboss_temporal.recovery.runs import Read, Runs
 
-MAX_ID: Final = 900
-"""How long a recovery's id may be; the server's limit is 1,000 characters, if nobody lowered it."""
-
 _FAILED: Final = frozenset(
     f"activity_task_{how}_event_attributes" for how in ("failed", "timed_out", "canceled")
 )
@@ -40,10 +37,7 @@ def recovery_id(family: tuple[str, str], number: int) -> str:
     second reads what the first one does.
     """
     workflow_id, run_id = family
-    whole = f"{recovery.RECOVERY_PREFIX}/{workflow_id}/{run_id}/{number}"
-    if len(whole.encode()) <= MAX_ID:
-        return whole
-    return f"{recovery.RECOVERY_PREFIX}/{run_id}/{number}"
+    return recovery.recovery_id(workflow_id, f"{run_id}/{number}")
 
 
 async def family_of(runs: Runs, read: Read) -> tuple[str, str]:

@@ -162,7 +162,6 @@ async def _start(
         The attempt; ``None`` if another call was faster.
     """
     client = options.runs.client
-    chosen = [drawn.placed[place].candidate for place in places]
     new_id = recovery_id(drawn.family, len(drawn.attempts) + 1)
     try:
         handle = await client.start_workflow(
@@ -177,15 +176,7 @@ async def _start(
         )
     except WorkflowAlreadyStartedError:
         return None
-    tried = {
-        each.entry.key: Tried(
-            each.entry.key,
-            each.entry.contract.action,
-            each.entry.contract.undo,
-            each.run.workflow_id,
-        )
-        for each in chosen
-    }
+    tried = {_key(drawn, place): _untried(drawn, place) for place in places}
     return Attempt(new_id, handle.result_run_id or "", is_open=True, tried=tried)
 
 
@@ -250,6 +241,11 @@ def _key(drawn: Drawn, place: int) -> str:
     return drawn.placed[place].candidate.entry.key
 
 
+def _untried(drawn: Drawn, place: int) -> Tried:
+    entry, run = drawn.placed[place].candidate.entry, drawn.placed[place].candidate.run
+    return Tried(entry.key, entry.contract.action, entry.contract.undo, run.workflow_id)
+
+
 def _has_failed(drawn: Drawn, progress: _Progress) -> bool:
     return any(_key(drawn, place) in progress.tried for place in drawn.order)
 
@@ -263,17 +259,12 @@ def _told(
     not_run: Sequence[int] = (),
 ) -> Recovery:
     mine = [a for a in attempts if not drawn.keys.isdisjoint(a.tried)]
-    newest: dict[str, Tried] = {}
-    for place in not_run:
-        entry, run = drawn.placed[place].candidate.entry, drawn.placed[place].candidate.run
-        newest[entry.key] = Tried(
-            entry.key,
-            entry.contract.action,
-            entry.contract.undo,
-            run.workflow_id,
-            verdict="not_run",
-            reason="an undo before it gave up",
+    newest = {
+        _key(drawn, place): replace(
+            _untried(drawn, place), verdict="not_run", reason="an undo before it gave up"
         )
+        for place in not_run
+    }
     for attempt in mine:
         newest.update((k, t) for k, t in attempt.tried.items() if k in drawn.keys)
     order = sorted(newest.values(), key=lambda t: (t.started_at is None, t.started_at or _NEVER))

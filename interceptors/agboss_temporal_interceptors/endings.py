@@ -129,12 +129,8 @@ class Endings:
             asyncio.CancelledError: A cancel came; the run is to end by it.
         """
         run = self._run
-        try:
-            while run.leaving and self._ending is None:
-                await workflow.wait_condition(lambda: not run.leaving or self._ending is not None)
-        except asyncio.CancelledError:
-            probe_eviction()
-            raise
+        while run.leaving and self._ending is None:
+            await workflow.wait_condition(lambda: not run.leaving or self._ending is not None)
 
     async def _unless_continued(self, ending: Ending) -> Ending:
         """Return how the run ends that fails while a signal handler lets it continue as new.
@@ -144,6 +140,7 @@ class Endings:
         try:
             await self._let_continue()
         except asyncio.CancelledError as err:
+            probe_eviction()
             return classify(err, self._run) or ending
         return ending
 
@@ -193,8 +190,7 @@ class Endings:
         if unwinds:
             await self._unwind(ending.why)
         await self._idle()
-        self._run.ledger.close()
-        index_end(self._run)
+        self._close()
         final: BaseException = ending.error
         if run.unwinds.left_behind and not isinstance(final, CompensationFailedError):
             final = CompensationFailedError(run.report())
@@ -237,8 +233,7 @@ class Endings:
             if uncommitted and workflow.patched(UNWIND_PATCH):
                 await self._fail_unless_committed(uncommitted)
         run.ledger.finish()
-        self._run.ledger.close()
-        index_end(self._run)
+        self._close()
         return result
 
     async def _fail_unless_committed(self, uncommitted: Sequence[Entry]) -> None:
@@ -253,11 +248,14 @@ class Endings:
             if not record.plan and all(e.state is State.SEALED for e in uncommitted):
                 return
         run.ledger.finish()
-        self._run.ledger.close()
-        index_end(self._run)
+        self._close()
         if run.unwinds.left_behind:
             raise CompensationFailedError(run.report()) from error
         raise error
+
+    def _close(self) -> None:
+        self._run.ledger.close()
+        index_end(self._run)
 
     def _unwinds(self, trigger: str) -> bool:
         run = self._run

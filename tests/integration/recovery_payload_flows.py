@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import os
 from typing import Any
 
-from temporalio import activity, workflow
+from temporalio import workflow
 
-from agboss_temporal import CompensatedWorkflow, action
+from agboss_temporal import CompensatedWorkflow
+from tests.integration.limit_flows import grow
 from tests.integration.undo_input_result_flows import RESULTS
 from tests.integration.undo_input_seen import Order
-from tests.support.acts import WORLD
 from tests.support.calls import ONCE
 
 
@@ -37,18 +35,6 @@ class Took(CompensatedWorkflow):
         order = Order("book", [private])
         await workflow.execute_activity(called, args=[order, "by post"], **ONCE)
         await workflow.wait_condition(lambda: False)
-
-
-@activity.defn
-async def shrink(text: str) -> None:
-    WORLD.did(f"shrink:{len(text)}")
-
-
-@action(compensate_with=shrink)
-@activity.defn
-async def grow(size: int) -> str:
-    """Return a text of a size that cannot be compressed much."""
-    return base64.b64encode(os.urandom(size * 3 // 4)).decode()
 
 
 @workflow.defn

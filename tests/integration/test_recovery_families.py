@@ -106,6 +106,16 @@ async def test_r9_a_child_that_still_runs_undoes_itself(harness: Harness) -> Non
     assert outside(handle.id)[2:] == ["refund:level 1", "refund:level 0"]
 
 
+async def left_while_travelling(harness: Harness, queue: str) -> tuple[Handle, Handle]:
+    """Terminate a run whose child has charged and goes on."""
+    handle = await harness.start(queue, Head.run, "travels")
+    child = relative(harness, handle, "child")
+    await until_observed(handle, 2)
+    await until_charged(child, "charge:leg")
+    await handle.terminate()
+    return handle, child
+
+
 async def test_r9_the_last_run_of_a_child_decides(harness: Harness) -> None:
     async with harness.worker(ALL) as queue:
         handle = await harness.start(queue, Head.run, "has_an_heir")
@@ -127,11 +137,7 @@ async def test_r9_the_last_run_of_a_child_decides(harness: Harness) -> None:
 
 async def test_r9_a_child_that_ended_well_is_undone_as_a_whole(harness: Harness) -> None:
     async with harness.worker(ALL) as queue:
-        handle = await harness.start(queue, Head.run, "travels")
-        child = relative(harness, handle, "child")
-        await until_observed(handle, 2)
-        await until_charged(child, "charge:leg")
-        await handle.terminate()
+        handle, child = await left_while_travelling(harness, queue)
         plan = await recovery.plan(harness.client, handle.id)
         assert [u.action for u in plan.undos] == ["charge", "charge"]
         assert "still runs" in plan.notes[0]
@@ -149,11 +155,7 @@ async def test_r9_a_child_that_ended_well_is_undone_as_a_whole(harness: Harness)
 
 async def test_r9_a_child_that_was_terminated_is_undone_in_its_parts(harness: Harness) -> None:
     async with harness.worker(ALL) as queue:
-        handle = await harness.start(queue, Head.run, "travels")
-        child = relative(harness, handle, "child")
-        await until_observed(handle, 2)
-        await until_charged(child, "charge:leg")
-        await handle.terminate()
+        handle, child = await left_while_travelling(harness, queue)
         await child.terminate()
         plan = await recovery.plan(harness.client, handle.id)
         assert (len(plan.undos), plan.notes) == (3, ())

@@ -20,6 +20,7 @@ from tests.integration import recovery_payload_flows as flows
 from tests.integration import undo_input_form_flows as forms
 from tests.integration import undo_input_result_flows as results
 from tests.integration.codec import CONVERTERS, ContextCodec, with_shelf
+from tests.integration.limit_flows import grow, shrink
 from tests.integration.recovery_flows import Many
 from tests.integration.test_undo_input import NEEDS_PYDANTIC, WANTED
 from tests.integration.undo_input_seen import SEEN, Narrow, Order
@@ -134,7 +135,7 @@ async def test_without_the_codec_nothing_is_guessed(encrypted: Harness) -> None:
 async def test_a_plan_over_the_limit_of_a_payload_is_cut(harness: Harness, name: str) -> None:
     own = Harness(harness.plain, cache=harness.cache, data_converter=CONVERTERS[name])
     sizes = [900_000, 900_004, 900_008, 12]
-    async with own.worker([flows.Grew], [flows.grow, flows.shrink]) as queue:
+    async with own.worker([flows.Grew], [grow, shrink]) as queue:
         handle = await own.start(queue, flows.Grew.run, sizes)
         await until_observed(handle, len(sizes))
         await handle.terminate()
@@ -147,7 +148,7 @@ async def test_a_plan_over_the_limit_of_a_payload_is_cut(harness: Harness, name:
 
 async def test_what_is_in_external_storage_is_found_there(harness: Harness) -> None:
     own = Harness(harness.plain, cache=harness.cache, data_converter=with_shelf())
-    async with own.worker([flows.Grew], [flows.grow, flows.shrink]) as queue:
+    async with own.worker([flows.Grew], [grow, shrink]) as queue:
         handle = await own.start(queue, flows.Grew.run, [400_000, 400_004])
         await until_observed(handle, 2)
         await handle.terminate()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 from temporalio.client import (
@@ -54,8 +54,13 @@ async def until_closed(run: Handle) -> None:
     await until(there, 10)
 
 
-async def renewed(harness: Harness, how: str, signals: int = 1) -> tuple[Done, list[str]]:
-    """Send signals that continue as new while an action is at work."""
+async def renewed(
+    harness: Harness,
+    how: str,
+    signals: int = 1,
+    then: Callable[[Handle], Awaitable[None]] | None = None,
+) -> tuple[Done, list[str]]:
+    """Send signals that continue as new while an action is at work, and do something then."""
     async with harness.worker([flows.Renewed], EVERYTHING) as queue:
         handle = await harness.start(queue, flows.Renewed.run, how)
         first = harness.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
@@ -65,6 +70,8 @@ async def renewed(harness: Harness, how: str, signals: int = 1) -> tuple[Done, l
             await until_event(first, "WorkflowExecutionSignaled", number + 1)
             await until_event(first, "ActivityTaskCancelRequested")
         await until_observed(first, signals, "WorkflowExecutionSignaled")
+        if then is not None:
+            await then(first)
         WORLD.gate(handle.id).set()
         await until_closed(first)
         closed = names(await events_of(first))[-1]
@@ -133,33 +140,21 @@ async def test_a_signal_and_the_run_renew(harness: Harness) -> None:
 
 
 async def test_a_cancel_while_a_signal_renews(harness: Harness) -> None:
-    async with harness.worker([flows.Renewed], EVERYTHING) as queue:
-        handle = await harness.start(queue, flows.Renewed.run, "parked")
-        first = harness.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
-        await until_did(handle, f"at:{handle.id}")
-        await handle.signal("renew")
-        await until_event(first, "ActivityTaskCancelRequested")
+    async def cancel(first: Handle) -> None:
         await first.cancel()
         await until_event(first, "WorkflowExecutionCancelRequested")
-        WORLD.gate(handle.id).set()
-        await until_closed(first)
-        done = await last_of(harness, handle, flows.Renewed)
+
+    done, _ = await renewed(harness, "parked", then=cancel)
     assert done.status in ("CANCELED", "FAILED")
     assert effects(done) == ["charge:main", "charge:one", "refund:one", "refund:main"]
 
 
 async def test_a_failure_of_the_run_while_a_signal_renews(harness: Harness) -> None:
-    async with harness.worker([flows.Renewed], EVERYTHING) as queue:
-        handle = await harness.start(queue, flows.Renewed.run, "breaks")
-        first = harness.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
-        await until_did(handle, f"at:{handle.id}")
-        await handle.signal("renew")
-        await until_event(first, "ActivityTaskCancelRequested")
-        await handle.signal("break_it")
+    async def break_it(first: Handle) -> None:
+        await first.signal("break_it")
         await until_event(first, "WorkflowExecutionSignaled", 2)
-        WORLD.gate(handle.id).set()
-        await until_closed(first)
-        done = await last_of(harness, handle, flows.Renewed)
+
+    done, _ = await renewed(harness, "breaks", then=break_it)
     assert effects(done) == ["charge:main", "charge:one", "refund:one", "refund:main"]
 
 

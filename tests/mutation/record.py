@@ -6,17 +6,13 @@ A history that is there is left alone.
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from temporalio.testing import WorkflowEnvironment
-
 from agboss_temporal import CompensationPlugin
-from tests.conftest import binary
 from tests.integration import (
     causal_flows,
     continue_flows,
@@ -24,9 +20,9 @@ from tests.integration import (
     limit_flows,
     unknown_flows,
 )
-from tests.replay.record import without_place
+from tests.replay.record import record_missing, without_place
 from tests.replay.scenarios import without_room
-from tests.support.acts import ACTIVITIES, WORLD
+from tests.support.acts import ACTIVITIES
 from tests.support.harness import Handle, Harness, until_did
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -88,17 +84,5 @@ async def record(harness: Harness, scenario: Scenario) -> None:
     (HISTORIES / f"{scenario.name}.json").write_text(text + "\n")
 
 
-async def main() -> None:
-    """Record what has no history yet."""
-    WORLD.broken.add("broken")
-    async with await WorkflowEnvironment.start_local(
-        dev_server_existing_path=binary("temporal"), dev_server_log_level="error"
-    ) as env:
-        for scenario in SCENARIOS:
-            if not (HISTORIES / f"{scenario.name}.json").exists():
-                await record(Harness(env.client, plugin=scenario.plugin()), scenario)
-    gc.collect()
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(record_missing(SCENARIOS, HISTORIES, record))

@@ -9,17 +9,32 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from temporalio.testing import WorkflowEnvironment
 
+from agboss_temporal import CompensationPlugin
 from tests.conftest import binary
 from tests.replay.scenarios import SCENARIOS, Scenario
 from tests.support.acts import WORLD
 from tests.support.harness import Harness
 
 HISTORIES = Path(__file__).parent / "histories"
+
+
+class Named(Protocol):
+    """What every scenario has, whatever else it is."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def plugin(self) -> Callable[[], CompensationPlugin]: ...
+
+
+S = TypeVar("S", bound=Named)
 
 
 async def record(harness: Harness, scenario: Scenario) -> None:
@@ -47,17 +62,19 @@ def without_place(value: Any) -> Any:
     return value
 
 
-async def main() -> None:
+async def record_missing(
+    scenarios: Iterable[S], histories: Path, record: Callable[[Harness, S], Awaitable[None]]
+) -> None:
     """Record what has no history yet."""
     WORLD.broken.add("broken")
     async with await WorkflowEnvironment.start_local(
         dev_server_existing_path=binary("temporal"), dev_server_log_level="error"
     ) as env:
-        for scenario in SCENARIOS:
-            if not (HISTORIES / f"{scenario.name}.json").exists():
+        for scenario in scenarios:
+            if not (histories / f"{scenario.name}.json").exists():
                 await record(Harness(env.client, plugin=scenario.plugin()), scenario)
     gc.collect()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(record_missing(SCENARIOS, HISTORIES, record))
