@@ -97,7 +97,12 @@ class Lab:
             async with free:
                 wanted = expected(program)
                 assert wanted is not None, "undetermined"
-                seen = await Drive(self.client, queue, program, self.patience).run()
+                try:
+                    seen = await Drive(self.client, queue, program, self.patience).run()
+                except TimeoutError:
+                    # The server or a worker did not answer although the run was terminated.
+                    found.append(Mismatch(program, "does not come to rest"))
+                    return
             owners.update((history.workflow_id, program) for history in seen.histories)
             histories.extend((program, history) for history in seen.histories)
             if what := difference(wanted, seen.outcome):
