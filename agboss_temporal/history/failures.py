@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from temporalio.api.enums.v1 import TimeoutType
@@ -10,6 +11,7 @@ from temporalio.api.failure.v1 import Failure
 from agboss_temporal.core import outcome
 
 _ERRORS: Final = {
+    "activity_failure_info": "ActivityError",
     "terminated_failure_info": "TerminatedError",
     "server_failure_info": "ServerError",
     "child_workflow_execution_failure_info": "ChildWorkflowError",
@@ -18,10 +20,23 @@ _ERRORS: Final = {
 }
 
 
+_ENVELOPES: Final = ("activity_failure_info", "child_workflow_execution_failure_info")
+
+
 def failure_of(failure: Failure) -> outcome.Failure:
-    """Say what a failure is: the error that the awaiting code finds as the cause."""
-    while failure.HasField("activity_failure_info") and failure.HasField("cause"):
-        failure = failure.cause
+    """Say what a failure is: the error that the awaiting code finds as the cause.
+
+    A child that failed because its own call did is not that call: only the type, which reports
+    name, is taken from inside.
+    """
+    found = _itself(failure)
+    inner = failure
+    while inner.WhichOneof("failure_info") in _ENVELOPES and inner.HasField("cause"):
+        inner = inner.cause
+    return found if inner is failure else replace(found, type=_itself(inner).type)
+
+
+def _itself(failure: Failure) -> outcome.Failure:
     info = failure.WhichOneof("failure_info")
     if info == "application_failure_info":
         return outcome.Failure("application", failure.application_failure_info.type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 import warnings
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from tests.model.interpret import WORKFLOWS
 from tests.model.outcome import Outcome, difference
 from tests.model.program import Program, text
 from tests.model.reference import expected
+from tests.support import agreement
 
 AT_ONCE = 40
 PATIENCE = 20.0
@@ -130,14 +131,27 @@ class Lab:
             data_converter=self.client.data_converter,
             workflow_runner=UnsandboxedWorkflowRunner(),
         )
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), agreement.watching() as seen:
             warnings.simplefilter("ignore")
             done = await replayer.replay_workflows(each(), raise_on_replay_failure=False)
-        return [
-            Mismatch(program, f"does not replay: {done.replay_failures[history.run_id]!r}")
-            for program, history in histories
-            if history.run_id in done.replay_failures
-        ]
+        found = []
+        for program, history in histories:
+            if history.run_id in done.replay_failures:
+                failure = done.replay_failures[history.run_id]
+                found.append(Mismatch(program, f"does not replay: {failure!r}"))
+            elif what := await self._disagreement(history, seen):
+                found.append(Mismatch(program, f"its history reads otherwise: {what}"))
+        return found
+
+    async def _disagreement(
+        self, history: WorkflowHistory, seen: Mapping[str, agreement.Seen]
+    ) -> str | None:
+        """Say where what the history tells by itself differs from what the run had in memory."""
+        try:
+            await agreement.check(history, seen, self.client.data_converter)
+        except AssertionError as error:
+            return str(error) or "an assertion of the comparison failed"
+        return None
 
 
 def determined(programs: Sequence[Program]) -> list[Program]:

@@ -84,4 +84,12 @@ REGRESSIONS: dict[str, Program] = {
         events=(Event("update"), Event("update", at=2, which=1), Event("cancel", at=6)),
         choices=(1,),
     ),
+    "a declared child that fails because its own action was declined": Program(
+        (
+            Try(
+                (Child((Act(), Act(outcome="declined")), declared=True),),
+                handler=(Act(),),
+            ),
+        )
+    ),
 }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
+from temporalio import workflow
 from temporalio.client import WorkflowHistory
 from temporalio.converter import DataConverter
 
@@ -28,53 +29,69 @@ EFFECTS = {"charge": "refund", "reserve": "release"}
 class Seen:
     """What one replayed workflow has in memory at its end."""
 
-    def __init__(self) -> None:
-        self.run: Run | None = None
-        self.entries: list[Entry] = []
+    def __init__(self, run: Run, entries: list[Entry]) -> None:
+        self.run = run
+        self.entries = entries
 
 
 @contextmanager
-def watching() -> Iterator[Seen]:
-    """Keep the run that a replay builds, with all of its entries."""
-    seen = Seen()
+def watching() -> Iterator[dict[str, Seen]]:
+    """Keep the runs that replays build, each with all of its entries, by the run's id."""
+    seen: dict[str, Seen] = {}
 
     class WatchedRun(Run):
         def __init__(self, *args: Any) -> None:
             super().__init__(*args)
-            seen.run, seen.entries = self, []
+            self._entries: list[Entry] = []
             begin = self.ledger.begin
 
-            def enter(entry: Entry) -> Entry:
-                seen.entries.append(entry)
+            def note(entry: Entry) -> Entry:
+                self._entries.append(entry)
                 return begin(entry)
 
-            self.ledger.begin = enter  # type: ignore[method-assign]
+            self.ledger.begin = note  # type: ignore[method-assign]
+
+        def enter(self) -> None:
+            super().enter()
+            seen.setdefault(workflow.info().run_id, Seen(self, self._entries))
 
     with mock.patch("agboss_temporal_interceptors.interceptor.Run", WatchedRun):
         yield seen
 
 
-async def check(history: WorkflowHistory, seen: Seen, converter: DataConverter) -> None:
-    """Compare what a replay has seen of a history with what the history says by itself."""
+async def check(
+    history: WorkflowHistory, seen: Mapping[str, Seen], converter: DataConverter
+) -> RunLedger | None:
+    """Compare what a replay has seen of a history with what the history says by itself.
+
+    Returns:
+        What the history says; ``None`` where the two cannot be compared.
+    """
     ledger = await histories.ledger(history, data_converter=converter)
-    run = seen.run
-    if run is None or ledger.end is None or ledger.end.how not in CODE_RAN:
-        return
+    inside = seen.get(history.run_id)
+    if inside is None or ledger.end is None or ledger.end.how not in CODE_RAN:
+        return None
+    run = inside.run
     if ledger.unreadable or ledger.unrecorded:
         ledger = await histories.ledger(history, data_converter=converter, contracts=run.contracts)
     assert not ledger.unreadable, ledger.unreadable
-    _check_entries(ledger, seen)
+    _check_entries(ledger, inside)
     _check_report(ledger.report, run.report())
-    _check_world(ledger)
+    return ledger
 
 
 def _check_entries(ledger: RunLedger, seen: Seen) -> None:
     known = {e.key: e for e in ledger}
-    assert len(known) == len(ledger.entries)
+    _same("keys", len(known), len(ledger.entries))
     inside = {e.key: e for e in seen.entries if e.key in known or str(e.state) != "no_effect"}
-    assert _states(known.values()) == _states(inside.values())
+    _same("entries", _states(known.values()), _states(inside.values()))
     order = sorted(known, key=lambda key: known[key].sequence)
-    assert order == sorted(known, key=lambda key: (inside[key].sequence, order.index(key)))
+    within = sorted(known, key=lambda key: (inside[key].sequence, order.index(key)))
+    _same("order", order, within)
+
+
+def _same(what: str, told: object, inside: object) -> None:
+    assert told == inside, f"{what}: the history says {told}, the workflow {inside}"
 
 
 def _states(entries: Any) -> dict[str, tuple[str, str, str | None]]:
@@ -83,7 +100,9 @@ def _states(entries: Any) -> dict[str, tuple[str, str, str | None]]:
 
 def _check_report(found: CompensationReport, inside: CompensationReport) -> None:
     """All that a history can know is the same."""
-    assert _comparable(found) == _comparable(inside)
+    known = _comparable(inside)
+    for name, told in _comparable(found).items():
+        _same(name, told, known[name])
     for mine, theirs in zip(found.unwinds, inside.unwinds, strict=True):
         assert mine.started_at is not None
         assert theirs.started_at is not None
@@ -114,7 +133,7 @@ def _comparable(report: CompensationReport) -> dict[str, Any]:
     return plain
 
 
-def _check_world(ledger: RunLedger) -> None:
+def check_world(ledger: RunLedger) -> None:
     """What the ledger says has happened, has."""
     for action, undo in EFFECTS.items():
         mine = [e for e in ledger if e.contract.action == action and not e.carried]

@@ -199,7 +199,9 @@ class Harness:
             with agreement.watching() as seen:
                 await replayer.replay_workflow(history)
             if self.agrees:
-                await agreement.check(history, seen, self.client.data_converter)
+                ledger = await agreement.check(history, seen, self.client.data_converter)
+                if ledger is not None:
+                    agreement.check_world(ledger)
 
 
 def names(events: Sequence[HistoryEvent]) -> list[str]:
