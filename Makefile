@@ -14,8 +14,9 @@ help:  ## Show this
 demo: $(READY)  ## Run the sample's five stories; KEEP=1 leaves the server up until Ctrl-C
 	@$(RUN) -m samples.order.demo $(if $(KEEP),--keep)
 
+# The sandbox imports modules again for every run: without bytecode it would compile them each time.
 test: $(READY)  ## Run the tests; ARGS goes to pytest
-	@$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 test-model: $(READY)  ## Compare 3000 random programs with the model; SEED picks them
 	@MODEL_PROGRAMS=3000 MODEL_SEED=$(or $(SEED),random) $(RUN) -m pytest tests/model -k random_programs $(ARGS)

@@ -139,17 +139,18 @@ async def test_a_plan_that_is_out_of_date_is_never_started(harness: Harness) -> 
     """Who comes late, with a plan of before, is refused by the server and plans again."""
     async with harness.worker([Steps], EVERYTHING) as queue:
         handle = await terminated(harness, queue, "a", "b")
-        late = asyncio.Event()
+        planned, late = asyncio.Event(), asyncio.Event()
         start = harness.client.start_workflow
 
         async def start_late(*args: Any, **options: Any) -> Any:
+            planned.set()
             await late.wait()
             return await start(*args, **options)
 
         WORLD.broken.add("a")
         with mock.patch.object(harness.client, "start_workflow", start_late):
             slow = asyncio.create_task(recover(harness, handle))
-            await asyncio.sleep(0)
+            await planned.wait()
             quick = await recover(harness.with_(), handle)
             assert quick.status == "partial"
             WORLD.broken.clear()

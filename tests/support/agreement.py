@@ -52,8 +52,10 @@ def watching() -> Iterator[dict[str, Seen]]:
             self.ledger.begin = note  # type: ignore[method-assign]
 
         def enter(self) -> None:
+            first = self._loop is None
             super().enter()
-            seen.setdefault(workflow.info().run_id, Seen(self, self._entries))
+            if first:
+                seen[workflow.info().run_id] = Seen(self, self._entries)
 
     with mock.patch("agboss_temporal_interceptors.interceptor.Run", WatchedRun):
         yield seen
