@@ -61,7 +61,8 @@ async def recover(
         contracts: As in `plan`.
         on_newer_run: Also if there is a newer run of the same id, which may build on what would be
             undone.
-        wait: Whether to wait for the end. Without, only the first workflow is started.
+        wait: Whether to wait for the end. Without, only the first workflow is started, or none
+            while one is at work.
         task_queue: Queue of the recovery workflow; by default that of the run.
         policy: In place of the plugin's: order, parallelism, bounds.
 
@@ -114,7 +115,15 @@ async def execute(options: Options, drawn: Drawn) -> Recovery:
     progress = _Progress()
     while True:
         rest = [place for place in drawn.order if _key(drawn, place) not in progress.tried]
-        if rest and not progress.stopped:
+        if drawn.at_work:
+            # What is at work may be newer than what is left: nothing overtakes it.
+            if not options.wait:
+                return _told(drawn, progress, drawn.attempts, left=len(rest))
+            for each in drawn.at_work:
+                # What an interrupted unwind has left is tried once more, another recovery's not.
+                progress.tried |= each.tried.keys() if each in drawn.attempts else set()
+            await _wait(options, drawn.at_work)
+        elif rest and not progress.stopped:
             part = await _part(options, drawn, rest)
             if part is None:
                 progress.tried.add(_key(drawn, rest[0]))
@@ -127,11 +136,6 @@ async def execute(options: Options, drawn: Drawn) -> Recovery:
                     left = len(rest) - part.count
                     return _told(drawn, progress, [*drawn.attempts, attempt], left=left)
                 await _wait(options, [attempt])
-        elif drawn.at_work and options.wait:
-            for each in drawn.at_work:
-                # What an interrupted unwind has left is tried once more, another recovery's not.
-                progress.tried |= each.tried.keys() if each in drawn.attempts else set()
-            await _wait(options, drawn.at_work)
         else:
             return _told(drawn, progress, drawn.attempts, not_run=rest)
         plan = drawn.plan

@@ -110,7 +110,7 @@ class Recovery:
 
     @property
     def status(self) -> str:
-        """As in a report: ``completed``, ``partial``, ``failed``, or ``running``."""
+        """As in a report: ``pending``, ``running``, ``completed``, ``partial`` or ``failed``."""
         return fold_status((undo.verdict for undo in self.undos), active=self.left > 0)
 
     @property

@@ -173,12 +173,17 @@ async def test_a_recovery_stops_where_its_policy_says_so(harness: Harness) -> No
 
 async def test_a_large_plan_is_several_recoveries_in_one_order(harness: Harness) -> None:
     WORLD.broken.add("d")
+    WORLD.gate("refund:e")
     async with harness.worker([Steps], EVERYTHING) as queue:
         handle = await terminated(harness, queue, *"abcde")
         with mock.patch("agboss_temporal.recovery.starting.MAX_HANDED_OVER", 2):
-            first = await recover(harness, handle, wait=False)
-            assert (len(first.undos), first.left, first.status) == (2, 3, "running")
-            found = await recover(harness, handle)
+            for _ in range(2):  # while the first is at work, no other is started
+                first = await recover(harness, handle, wait=False)
+                assert (len(first.undos), first.left, first.status) == (2, 3, "running")
+            rest = asyncio.create_task(recover(harness, handle))
+            await until_undone(handle, "at:refund:e")
+            WORLD.gate("refund:e").set()
+            found = await rest
         assert len(found.recovery_ids) == 3
         assert refunds(handle) == [f"refund:{item}" for item in "ecba"]
         assert [u.verdict for u in found.undos].count("failed") == 1

@@ -226,10 +226,11 @@ async def test_e8_what_no_child_was_given_is_recovered(full: Harness) -> None:
         assert len(plan.undos) == 1
         [at_work] = plan.under_way
         assert at_work.startswith(f"agboss-recovery/{handle.id}/")
+        before = await recover(full, handle, wait=False)
+        assert (before.recovery_ids, before.left, before.status) == ((), 1, "pending")
         WORLD.gate("refund:c").set()
-        found = await recover(full, handle)
-        assert found.status == "completed"
-        assert sorted(handed(handle)) == [f"refund:{item}" for item in "abcde"]
+        assert (await recover(full, handle)).status == "completed"
+        assert handed(handle) == [f"refund:{item}" for item in "edcba"]
 
 
 async def test_e8_what_a_terminated_child_has_left_is_recovered(full: Harness) -> None:
