@@ -16,15 +16,12 @@ class Index:
 
     Args:
         wanted: Whether this worker wants them.
-
-    Attributes:
-        shown: What they say, if anything has been written: status and number of open effects.
     """
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
         self._decided: bool | None = None
-        self.shown: tuple[str, int] | None = None
+        self._written: tuple[str, int] | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -34,8 +31,21 @@ class Index:
             self._decided = asks and workflow.patched(SEARCH_PATCH)
         return self._decided
 
+    @property
+    def shown(self) -> tuple[str, int] | None:
+        """What they say, if anything: status and number of open effects.
+
+        A run that continues another one begins with what that one had written.
+        """
+        if self._written is None:
+            known = workflow.info().typed_search_attributes
+            status, left_open = known.get(STATUS), known.get(OPEN)
+            if status is not None and left_open is not None:
+                self._written = status, left_open
+        return self._written
+
     def show(self, status: str, left_open: int) -> None:
         """Write them unless they say so already: one event in the history."""
         if self.shown != (status, left_open):
-            self.shown = status, left_open
+            self._written = status, left_open
             workflow.upsert_search_attributes([STATUS.value_set(status), OPEN.value_set(left_open)])

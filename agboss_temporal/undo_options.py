@@ -70,7 +70,9 @@ def merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """
     options = dict(DEFAULT_UNDO_OPTIONS)
     for layer in layers:
-        options.update((n, v) for n, v in layer.items() if v is not None or n not in _INHERITED)
+        for name, value in layer.items():
+            if value is not None or name not in _INHERITED:
+                options[name] = value
     if _unbounded(options):
         options[_BOUNDS[1]] = DEFAULT_UNDO_OPTIONS[_BOUNDS[1]]
     return options

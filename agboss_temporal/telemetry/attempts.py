@@ -17,19 +17,30 @@ logger: Final = logging.getLogger("agboss_temporal")
 
 
 def count_attempt(record: CallRecord, error: BaseException | None) -> None:
-    """Count an attempt of an undo that has ended.
+    """Count an attempt of an undo that has ended here; one that completes elsewhere has not.
 
     Args:
         record: What its header says.
         error: What it raised.
     """
-    result = "ok"
-    if error is not None:
-        stopped = isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error)
-        result = "cancelled" if stopped else "error"
+    result = _result(error)
+    if result is None:
+        return
     activity.metric_meter().create_counter(
         names.UNDO_ATTEMPTS, names.DESCRIPTIONS[names.UNDO_ATTEMPTS]
     ).add(1, {"action": record.undoes_action or "", "result": result})
+
+
+def _result(error: BaseException | None) -> str | None:
+    details = activity.cancellation_details()
+    if details is not None and details.timed_out:
+        return "error"  # Whatever it says now, nobody takes it any more.
+    if error is None:
+        return "ok"
+    if isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error):
+        return "cancelled"
+    # What is no Exception is no failure: raise_complete_async() leaves an attempt in this way.
+    return "error" if isinstance(error, Exception) else None
 
 
 def unrecorded(message: str) -> None:

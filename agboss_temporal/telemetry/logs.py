@@ -93,10 +93,10 @@ def unwind_started(unwind: Unwind) -> None:
 
 
 def unwind_ended(unwind: Unwind, verdicts: dict[str, int]) -> None:
-    """Tell how an unwind ended."""
+    """Tell how an unwind ended; a warning where it leaves something behind."""
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     log(
-        logging.INFO,
+        logging.WARNING if unwind.left_behind else logging.INFO,
         "unwind_ended",
         "unwind of %s ended: %s (%s)",
         unwind.unit or "the run",

@@ -63,10 +63,7 @@ class Reporter(Observer):
         """Keep a move, unless it is how an entry of another run is entered here."""
         if before is State.RUNNING and entry.ordinal < 0:
             return
-        elsewhere = entry.key in self._elsewhere
-        if elsewhere and entry.state in _FINAL:
-            self._elsewhere.discard(entry.key)
-        self._keep((entry, before, entry.state, elsewhere))
+        self._keep((entry, before, entry.state, entry.key in self._elsewhere))
 
     def committer_in_doubt(self, committer: CommitterInDoubt) -> None:
         """Keep it."""
@@ -112,11 +109,13 @@ class Reporter(Observer):
         self._elsewhere.add(entry.key)
 
     def judged(self, unwind: Unwind, planned: Planned) -> None:
-        """Log an undo that gave up, and end the span of any."""
+        """Log an undo that gave up here, and end the span of any."""
         if self._spans is not None:
             self._spans.judged(planned)
-        if planned.verdict == State.FAILED:
+        key = planned.entry.key
+        if planned.verdict == State.FAILED and key not in self._elsewhere:
             logs.undo_gave_up(planned)
+        self._elsewhere.discard(key)
 
     def _keep(self, what: _Move | CommitterInDoubt) -> None:
         assert self._loop is not None

@@ -57,11 +57,13 @@ class Spans:
     @contextmanager
     def starting(self, entry: Entry, input: Any) -> Iterator[None]:
         """Make an action's span the current one while its call starts."""
+        # Made in any case: ids are drawn one after another, and a worker that takes over draws the
+        # same ones only if whether actions are traced does not matter. What never ends is not seen.
+        attributes = {**_of_run(), **_of_entry(entry)}
+        span = self._start(f"Action:{entry.contract.action}", None, attributes)
         if not self._traces_actions:
             yield
         else:
-            attributes = {**_of_run(), **_of_entry(entry)}
-            span = self._start(f"Action:{entry.contract.action}", None, attributes)
             self._actions[entry.key] = span
             with _current(span):
                 yield

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agboss_temporal.telemetry import names
 
 if TYPE_CHECKING:
     from agboss_temporal.core.wire import CallRecord
     from agboss_temporal.telemetry.spans import Spans
+
+_INTEGRATION: Final = "temporalio.contrib.opentelemetry"
 
 
 def workflow_spans(*, actions: bool) -> Callable[[], Spans] | None:
@@ -24,7 +26,7 @@ def workflow_spans(*, actions: bool) -> Callable[[], Spans] | None:
     Args:
         actions: Whether each action is to have a span of its own.
     """
-    integration = sys.modules.get("temporalio.contrib.opentelemetry")
+    integration = sys.modules.get(_INTEGRATION)
     if integration is None:
         return None
     from opentelemetry import trace
@@ -40,9 +42,15 @@ def workflow_spans(*, actions: bool) -> Callable[[], Spans] | None:
 def activity_describer() -> Callable[[CallRecord], None] | None:
     """Return what describes the current span of an activity, asked when a worker is constructed.
 
-    ``None`` if nobody in the process has imported OpenTelemetry: then no span is ever current.
+    ``None`` if nobody in the process traces: there is neither a tracer provider nor an integration
+    of temporalio's, which may have one of its own. Then no span is ever current.
     """
     if "opentelemetry.trace" not in sys.modules:
+        return None
+    from opentelemetry import trace
+
+    provided = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    if not provided and _INTEGRATION not in sys.modules:
         return None
     from agboss_temporal.telemetry.enriching import describe
 

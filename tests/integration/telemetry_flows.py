@@ -75,6 +75,15 @@ class Told(CompensatedWorkflow):
         await reserve("a")
         await ship("a")
 
+    async def undoes_a_part_and_goes_on(self) -> None:
+        await charge("main")
+        try:
+            async with unit():
+                await charge("part")
+                await explode()
+        except ActivityError:
+            workflow.continue_as_new("good")
+
     async def goes_on(self) -> None:
         await charge("first")
         workflow.continue_as_new("fails_next")

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from agboss_temporal.core.budget import HistoryBudget
 from tests.integration import telemetry_flows as flows
 from tests.support.acts import WORLD
 from tests.support.harness import Done, Harness, until_did
+from tests.support.limits import Budgeted
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +77,23 @@ async def test_an_undo_that_gives_up(harness: Harness, caplog: pytest.LogCapture
         "key": done.report.entries[1].key,
         "reason": "ReleaseBroken",
     }
-    assert said(caplog, done)[-1][1]["verdicts"] == {"undone": 1, "failed": 1}
+    level, ended = said(caplog, done)[-1]
+    assert (level, ended["verdicts"]) == ("WARNING", {"undone": 1, "failed": 1})
+
+
+async def test_what_is_handed_over_is_told_of_where_it_is_undone(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    WORLD.broken.add("stuck")
+    handing = Budgeted(HistoryBudget(events=1, per_child=1))
+    full = Harness(harness.plain, cache=harness.cache, plugin=handing)
+    done = await full.run(flows.Told, "gives_up")
+    WORLD.broken.discard("stuck")
+    await full.replay_all()
+    events = [fields["event"] for _, fields in said(caplog, done)]
+    assert (done.report.status, events.count("undo_gave_up")) == ("partial", 0)
+    [told] = [r for r in caplog.records if r.levelname == "ERROR"]
+    assert told.__dict__["temporal_workflow"]["workflow_type"] == "agboss.recovery"
 
 
 async def test_an_action_in_doubt(harness: Harness, caplog: pytest.LogCaptureFixture) -> None:

@@ -135,6 +135,15 @@ async def test_what_they_say_in_the_end(
         assert await shown(handle) == expected
 
 
+async def test_a_run_that_continues_another_corrects_what_it_has_from_it(indexed: Harness) -> None:
+    async with indexed.worker([flows.Told]) as queue:
+        handle = await indexed.start(queue, flows.Told.run, "undoes_a_part_and_goes_on")
+        await handle.result()
+        first = indexed.client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+        assert await shown(first) == ("completed", 1)
+        assert await shown(handle) == ("none", 0)
+
+
 async def test_what_they_say_meanwhile(indexed: Harness) -> None:
     WORLD.gate("release:gate")
     async with indexed.worker([flows.ToldAtGate]) as queue:

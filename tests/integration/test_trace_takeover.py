@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
+from agboss_temporal import CompensationPlugin
 from tests.integration import telemetry_flows as flows
 from tests.integration.test_traces import FAILS
-from tests.support.harness import Handle, until
+from tests.support.acts import WORLD
+from tests.support.harness import Handle, until, until_did
 from tests.support.traced import Traced, tracing
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +74,29 @@ async def test_a_killed_worker_leaves_no_span_out_and_none_twice(
     took = (told.ended_at - told.started_at).total_seconds()
     assert took > 2
     assert (unwind.ended - unwind.started) / 1e9 == pytest.approx(took, abs=0.001)
+
+
+async def test_whether_actions_are_traced_may_change_in_the_middle(
+    server: WorkflowEnvironment,
+) -> None:
+    """A deploy may switch it: ids stay the same, and no two spans have one."""
+    with tracing(0) as traced:
+        harness = traced.harness(server.client, ours=CompensationPlugin())
+        other = traced.harness(server.client)
+        WORLD.gate("release:gate")
+        async with harness.worker([flows.ToldAtGate]) as queue:
+            handle = await traced.start(harness, queue, flows.ToldAtGate.run)
+            await until_did(handle, "at:release:gate")
+        WORLD.gate("release:gate").set()
+        async with other.worker([flows.ToldAtGate], queue=queue):
+            done = await harness.finish(handle)
+        del WORLD.gates["release:gate"]
+        await traced.export()
+    assert done.report.status == "completed"
+    spans = traced.receiver.spans
+    ids = {each.id for each in spans}
+    assert len(ids) == len(spans)
+    assert [each.name for each in spans if each.parent and each.parent not in ids] == []
 
 
 async def exported(traced: Traced, *names: str) -> bool:

@@ -21,6 +21,9 @@ ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import asyncio, sys
+if len(sys.argv) > 2:
+    from opentelemetry import trace
+    trace.get_current_span = trace.get_tracer = None
 from temporalio.client import Client
 from tests.integration import telemetry_flows as flows
 from tests.support.harness import Harness
@@ -34,18 +37,29 @@ asyncio.run(main())
 """
 
 
-async def test_a_worker_without_opentelemetry_never_loads_it(server: WorkflowEnvironment) -> None:
+async def output(server: WorkflowEnvironment, *arguments: str) -> str:
+    """Run the program."""
     address = server.client.service_client.config.target_host
     done = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-c", PROGRAM, address],
+        [sys.executable, "-c", PROGRAM, address, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.stdout.strip() == "completed []", done.stderr[-2000:]
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.strip()
+
+
+async def test_a_worker_without_opentelemetry_never_loads_it(server: WorkflowEnvironment) -> None:
+    assert await output(server) == "completed []"
+
+
+async def test_one_that_others_have_loaded_is_not_called(server: WorkflowEnvironment) -> None:
+    """Without a provider and an integration nobody traces."""
+    assert (await output(server, "loaded")).startswith("completed ['opentelemetry")
 
 
 async def test_a_plain_provider_and_no_integration_give_no_spans(
