@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from agboss_temporal import _compat, registry, signatures
 from agboss_temporal.core.contract import (
@@ -45,12 +45,13 @@ class _Terms:
         wire_types, problems = _wire_types(self.no_effect_errors)
         problems += wrong_values(self.undo_options or {})
         given_nothing = undo is not None and _takes_nothing(undo)
+        known = self.undo_input in get_args(UndoInput)
         contract = Contract(
             action=name,
             kind=kind,
             undo=_registered_name(undo),
             committer=_registered_name(committer),
-            undo_input="nothing" if given_nothing else self.undo_input,
+            undo_input="nothing" if given_nothing and known else self.undo_input,
             undo_options=dict(self.undo_options or {}),
             on_unknown=self.on_unknown,
             no_effect_errors=wire_types,
@@ -179,6 +180,8 @@ def declare(
 
 def check_input(contract: Contract, target: Any, undo: Any) -> list[Fault]:
     """Check an undo against what it will be given; a merely narrower model is a warning."""
+    if contract.undo_input not in get_args(UndoInput):
+        return []
     fit, why = signatures.check(target, undo, contract.undo_input)
     if fit == "fits":
         return []

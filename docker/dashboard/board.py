@@ -25,16 +25,13 @@ from docker.dashboard.panels import (
     query,
     shown,
 )
-from docker.dashboard.promql import CHOSEN, LEFT, OURS, gained, less, quantile
+from docker.dashboard.promql import CHOSEN, LEFT, OURS, gained, less, quantile, still_open
 
 
 def figures() -> list[stat.Panel]:
     """What an operator wants to know first."""
     begun = gained(OURS + "unwinds_started_total", "", "$__range")
     ended = gained(OURS + "unwinds_total", "", "$__range")
-    opened = gained(OURS + "actions_total", "", "$__range", 'state="opened"')
-    sealed = gained(OURS + "actions_total", "", "$__range", 'state="sealed"')
-    judged = gained(OURS + "undos_total", "", "$__range")
     return [
         figure("Unwinds begun", "In the time shown.", begun),
         figure(
@@ -63,9 +60,9 @@ def figures() -> list[stat.Panel]:
         ),
         figure(
             "Open actions",
-            "Opened less sealed and less judged by an unwind, in the time shown: effects that"
-            " would be undone if their runs failed now.",
-            f"clamp_min({less(opened, sealed, judged)}, 0)",
+            "Opened or in doubt, less sealed and less judged by an unwind, in the time shown:"
+            " effects that would be undone if their runs failed now, or of which nobody knows.",
+            f"sum({still_open('$__range')})",
         ),
     ]
 
@@ -116,13 +113,14 @@ def unwinds() -> list[timeseries.Panel]:
 
 def gave_up() -> table.Panel:
     """What a person has to see to, with links to the traces."""
-    action = "${__data.fields.action}"
-    found = jaeger_search(f"Undo:{action}", {"agboss.compensation.undo.verdict": "failed"})
+    # What was not run has no span of its own, so the link is to unwinds that left something behind.
+    found = jaeger_search("Unwind:${__data.fields.workflow_type}", {"error": "true"})
     panel = shown(
         table.Panel(),
         "Gave up",
         "Undos that failed for good or were not run any more, in the time shown. The link shows"
-        " their traces, which name the runs; agboss-temporal status says what each has left.",
+        " the traces of unwinds that left something, which name the runs; agboss-temporal status"
+        " says what each has left.",
         12,
     ).datasource(PROMETHEUS)
     by = "namespace,task_queue,workflow_type,action,verdict"
@@ -134,7 +132,7 @@ def gave_up() -> table.Panel:
                 options={"excludeByName": {"Time": True}, "renameByName": {"Value": "undos"}},
             )
         )
-        .override_by_name("action", [link("Traces of undos that gave up", found)])
+        .override_by_name("action", [link("Traces of unwinds that left something", found)])
     )
 
 
@@ -173,16 +171,13 @@ def undos() -> list[Builder[models.Panel]]:
 
 def actions() -> list[Builder[models.Panel]]:
     """What is done, and what is open."""
-    opened = gained(OURS + "actions_total", "action", "$__range", 'state="opened"')
-    sealed = gained(OURS + "actions_total", "action", "$__range", 'state="sealed"')
-    judged = gained(OURS + "undos_total", "action", "$__range")
     open_now = shown(
         bargauge.Panel(),
         "Open actions, by action",
         "As the figure above.",
         12,
     ).datasource(PROMETHEUS)
-    target = query(f"round(clamp_min({less(opened, sealed, judged)}, 0))", "{{action}}")
+    target = query(f"round({still_open('$__range')})", "{{action}}")
     return [
         bars(
             "Actions, by what became of them",

@@ -37,6 +37,22 @@ def less(total: str, *parts: str) -> str:
     return f"{total} " + " ".join(f"- ({part} or 0 * {total})" for part in parts)
 
 
+def still_open(window: str) -> str:
+    """Return the query for how many effects of each action an unwind would undo now.
+
+    What was in doubt may be undone, or sealed, and was never opened. Committers may be in doubt as
+    well; as nothing opens them, they are left out.
+    """
+    counted = {
+        state: gained(OURS + "actions_total", "action", window, f'state="{state}"')
+        for state in ("opened", "in_doubt", "sealed")
+    }
+    opened = counted["opened"]
+    total = f"({opened} + ({counted['in_doubt']} or 0 * {opened}))"
+    judged = gained(OURS + "undos_total", "action", window)
+    return f"clamp_min({less(total, counted['sealed'], judged)}, 0)"
+
+
 def quantile(share: float, metric: str, by: str, window: str) -> str:
     """Return the query for a quantile of a histogram."""
     return f"histogram_quantile({share}, {gained(metric + '_bucket', f'le,{by}', window)})"

@@ -29,7 +29,7 @@ def test_alerts_do_what_their_tests_say() -> None:
         ("> 0.5 *", "> 0 *"),
         ("for: 10m", "for: 30m"),
         ("for: 15m", "for: 0m"),
-        ("[6h]", "[16m]"),
+        ("[1d]", "[16m]"),
         ("[15m]", "[30m]"),
     ],
 )

@@ -43,17 +43,17 @@ _TWICE = {
 }
 
 
-@action(compensate_with=undo_elsewhere, undo_input="none")
+@action(compensate_with=undo_elsewhere, undo_input="nothing")
 @activity.defn
 async def act_elsewhere() -> None: ...
 
 
-@action(compensate_with=undo_that_hangs, undo_input="none", undo_options=_TWICE)
+@action(compensate_with=undo_that_hangs, undo_input="nothing", undo_options=_TWICE)
 @activity.defn
 async def act_hanging() -> None: ...
 
 
-@action(compensate_with=undo_that_is_late, undo_input="none", undo_options=_TWICE)
+@action(compensate_with=undo_that_is_late, undo_input="nothing", undo_options=_TWICE)
 @activity.defn
 async def act_late() -> None: ...
 

@@ -24,6 +24,10 @@ async def release(item: str) -> None: ...
 async def ship(item: str) -> str: ...
 
 
+@activity.defn
+async def takes_nothing() -> None: ...
+
+
 async def plain(item: str) -> str: ...
 
 
@@ -69,6 +73,7 @@ def undoable() -> Callable[..., Any]:
         ({"compensate_with": ""}, ["not-an-activity"]),
         ({"compensate_with": release, "undo_options": {"colour": 1}}, ["unknown-option"]),
         ({"compensate_with": release, "undo_input": "all"}, ["unknown-option"]),
+        ({"compensate_with": takes_nothing, "undo_input": "all"}, ["unknown-option"]),
     ],
 )
 def test_each_fault_has_its_code(options: dict[str, Any], expected: list[str]) -> None:
