@@ -54,6 +54,10 @@ class Observer:
         """Enclose the call of a planned undo."""
         return _NOTHING
 
+    def link_to(self, entry: Entry) -> str | None:
+        """Return the span of an action, for a call that undoes it, as a W3C ``traceparent``."""
+        return None
+
     def answered(self, entry: Entry) -> None:
         """Learn that another run has told, and observed, the verdict that an entry now gets."""
 

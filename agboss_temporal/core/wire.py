@@ -30,6 +30,8 @@ written for every named call.
         undo or child; absent for the run
 ``m``   on an undo: name of the action that it undoes, for metrics
         and spans where the undo runs
+``y``   on an undo, where the run is traced: the span of its
+        action, as a W3C ``traceparent``
 ``k``   on its first undo or child: keys of the irreversible
         actions that the unwind answers for, because nothing else
         shows them
@@ -99,6 +101,7 @@ class CallRecord:
         kept: Keys of the irreversible actions that the unwind answers for.
         abandons: Whether a cancel of the call does not wait for it to settle.
         undoes_action: Name of the action that an undo undoes.
+        link: The span of that action, as a W3C ``traceparent``.
     """
 
     action_key: str | None = None
@@ -121,6 +124,7 @@ class CallRecord:
     kept: tuple[str, ...] = ()
     abandons: bool = False
     undoes_action: str | None = None
+    link: str | None = None
 
     @property
     def role(self) -> Role:
@@ -157,6 +161,7 @@ def encode(record: CallRecord) -> bytes:
         "k": list(record.kept) or None,
         "b": 1 if record.abandons else None,
         "m": record.undoes_action,
+        "y": record.link,
     }
     return _written(fields).encode()
 
@@ -243,6 +248,7 @@ def _record(fields: Mapping[str, Any]) -> CallRecord:
         kept=_texts(fields.get("k") or ()),
         abandons=bool(fields.get("b")),
         undoes_action=_text(fields.get("m")),
+        link=_text(fields.get("y")),
     )
 
 

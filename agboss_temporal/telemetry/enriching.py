@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import SpanContext
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from temporalio import activity
 
 from agboss_temporal.core.wire import CallRecord
@@ -10,7 +15,7 @@ from agboss_temporal.telemetry import names
 
 
 def describe(record: CallRecord) -> None:
-    """Put attributes on the current span, if there is one that records.
+    """Put attributes, and an undo's link, on the current span, if there is one that records.
 
     Args:
         record: What the header of the activity says.
@@ -25,3 +30,13 @@ def describe(record: CallRecord) -> None:
         attributes[names.ACTION_NAME] = action
         attributes[names.ACTION_KEY] = record.key
     span.set_attributes(attributes)
+    if record.link is not None:
+        to = context_of({"traceparent": record.link})
+        if to.is_valid:
+            span.add_link(to, {names.LINK: names.COMPENSATES})
+
+
+def context_of(carrier: Mapping[str, str]) -> SpanContext:
+    """Read who sent a W3C trace context; it is not valid if that cannot be read."""
+    sender = TraceContextTextMapPropagator().extract(carrier, Context())
+    return trace.get_current_span(sender).get_span_context()

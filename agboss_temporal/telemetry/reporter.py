@@ -104,6 +104,10 @@ class Reporter(Observer):
             return super().calling_undo(entry)
         return self._spans.calling_undo(entry)
 
+    def link_to(self, entry: Entry) -> str | None:
+        """Ask the spans of the run."""
+        return None if self._spans is None else self._spans.link_to(entry)
+
     def answered(self, entry: Entry) -> None:
         """Leave the entry's verdict to the run that has told it."""
         self._elsewhere.add(entry.key)

@@ -17,7 +17,15 @@ from typing import Any, Final
 from opentelemetry import context as contexts
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, Tracer
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    Status,
+    StatusCode,
+    Tracer,
+)
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from temporalio import workflow
 from temporalio.converter import PayloadConverter
@@ -26,6 +34,7 @@ from agboss_temporal.core.entry import Entry, State
 from agboss_temporal.core.plan import Planned, Unwind
 from agboss_temporal.core.report import TRIGGERS
 from agboss_temporal.telemetry import names
+from agboss_temporal.telemetry.enriching import context_of
 
 _SDK_HEADER: Final = "_tracer-data"
 """The header in which temporalio's interceptors send the current span along."""
@@ -49,6 +58,7 @@ class Spans:
         self._sent: dict[str, Any] = {}
         self._unwinds: dict[Unwind, tuple[Span, Context]] = {}
         self._undos: dict[str, Span] = {}
+        self._links: dict[str, SpanContext | None] = {}
 
     def main_begins(self) -> None:
         """Keep the context in which the run method is executed."""
@@ -116,7 +126,8 @@ class Spans:
         """Open an undo's span, linked to its action's."""
         entry = planned.entry
         span, parent = self._unwinds[unwind]
-        links = [Link(to, {names.LINK: names.COMPENSATES}) for to in self._span_of(entry, parent)]
+        to = self._links[entry.key] = self._span_of(entry, parent)
+        links = [] if to is None else [Link(to, {names.LINK: names.COMPENSATES})]
         attributes: Attributes = {
             **_of_run(),
             **_of_entry(entry),
@@ -136,8 +147,22 @@ class Spans:
         with _current(self._undos[entry.key]):
             yield
 
+    def link_to(self, entry: Entry) -> str | None:
+        """Write what the undo of an entry is linked to, for the span of its activity."""
+        if entry.key in self._links:
+            to = self._links[entry.key]
+        else:
+            to = self._span_of(entry, self._main or Context())
+        if to is None:
+            return None
+        carrier: dict[str, str] = {}
+        around = trace.set_span_in_context(NonRecordingSpan(to), Context())
+        TraceContextTextMapPropagator().inject(carrier, around)
+        return carrier.get("traceparent")
+
     def judged(self, planned: Planned) -> None:
         """End an undo's span."""
+        self._links.pop(planned.entry.key, None)
         span = self._undos.pop(planned.entry.key, None)
         if span is None:
             return
@@ -148,19 +173,17 @@ class Spans:
             span.set_status(Status(StatusCode.ERROR))
         span.end(workflow.time_ns())
 
-    def _span_of(self, entry: Entry, around: Context) -> list[SpanContext]:
+    def _span_of(self, entry: Entry, around: Context) -> SpanContext | None:
         """Find the span of an action: its own, or the one under which it was called.
 
         That of the whole run says nothing, so it is left out.
         """
         found = self._sent.get(entry.key)
-        if found is not None and not isinstance(found, SpanContext):
-            carrier = PayloadConverter.default.from_payload(found)
-            caller = TraceContextTextMapPropagator().extract(carrier, Context())
-            found = trace.get_current_span(caller).get_span_context()
-            if found.span_id == trace.get_current_span(around).get_span_context().span_id:
-                found = None
-        return [] if found is None else [found]
+        if found is None or isinstance(found, SpanContext):
+            return found
+        caller = context_of(PayloadConverter.default.from_payload(found))
+        own = trace.get_current_span(around).get_span_context()
+        return None if caller.span_id == own.span_id else caller
 
     def _start(
         self,

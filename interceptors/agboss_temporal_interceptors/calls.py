@@ -57,8 +57,9 @@ class Recorder:
         """Start an activity; record it if a contract names it."""
         run = self._run
         if run.issuing is not None:
-            record = self._records.of_undo(*run.issuing)
+            entry, unwind = run.issuing
             run.issuing = None
+            record = self._records.of_undo(entry, unwind, run.observer.link_to(entry))
             input.headers = headers.with_record(input.headers, record)
             return proceed(input)
         key, ordinal = run.next_key()
@@ -66,7 +67,8 @@ class Recorder:
         if call is None:
             return proceed(input)
         call.abandons = input.cancellation_type == CancelType.ABANDON
-        input.headers = headers.with_record(input.headers, self._records.of_call(call))
+        link = None if call.undoes is None else run.observer.link_to(call.undoes)
+        input.headers = headers.with_record(input.headers, self._records.of_call(call, link))
         if not call.abandons:
             input.cancellation_type = CancelType.WAIT_CANCELLATION_COMPLETED
         input.ret_type = self._capture(call, input)

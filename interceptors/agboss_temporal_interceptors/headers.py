@@ -23,16 +23,17 @@ class Records:
     def __init__(self) -> None:
         self._templates: dict[tuple[Kind, str], wire.ActionTemplate] = {}
 
-    def of_call(self, call: Call) -> bytes:
-        """Write what a named call is."""
+    def of_call(self, call: Call, link: str | None = None) -> bytes:
+        """Write what a named call is, and to which span it is linked if it is an undo."""
         if call.entry is None or call.commits or call.is_undo or call.update or call.abandons:
-            return wire.encode(record_of(call))
+            return wire.encode(dataclasses.replace(record_of(call), link=link))
         return self._template(call.entry.contract).fill(call.key, call.started_in)
 
-    def of_undo(self, entry: Entry, unwind: Unwind) -> bytes:
+    def of_undo(self, entry: Entry, unwind: Unwind, link: str | None = None) -> bytes:
         """Write what an undo of an unwind is; the first one also tells of the unwind."""
         first, unwind.announced = not unwind.announced, True
-        return wire.encode(record_of_undo(entry, unwind, first=first))
+        record = record_of_undo(entry, unwind, first=first)
+        return wire.encode(dataclasses.replace(record, link=link))
 
     def of_hand_over(self, number: int, unwind: Unwind) -> bytes:
         """Write what a child is that takes over a part of an unwind."""

@@ -15,6 +15,7 @@ from tests.support.harness import Harness
 from tests.support.traced import Traced, tracing
 
 RUN = "request/StartWorkflow:Told/RunWorkflow:Told"
+UNWIND = f"{RUN}/Unwind:Told"
 
 FAILS = Counter(
     {
@@ -32,13 +33,13 @@ FAILS = Counter(
         f"{RUN}/StartActivity:explode": 1,
         f"{RUN}/StartActivity:explode/RunActivity:explode": 1,
         f"{RUN}/UnwindStarted:Told": 1,
-        f"{RUN}/Unwind:Told": 1,
-        f"{RUN}/Unwind:Told/Undo:charge => Action:charge": 1,
-        f"{RUN}/Unwind:Told/Undo:charge/StartActivity:refund": 1,
-        f"{RUN}/Unwind:Told/Undo:charge/StartActivity:refund/RunActivity:refund": 1,
-        f"{RUN}/Unwind:Told/Undo:reserve => Action:reserve": 1,
-        f"{RUN}/Unwind:Told/Undo:reserve/StartActivity:release": 1,
-        f"{RUN}/Unwind:Told/Undo:reserve/StartActivity:release/RunActivity:release": 1,
+        UNWIND: 1,
+        f"{UNWIND}/Undo:charge => Action:charge": 1,
+        f"{UNWIND}/Undo:charge/StartActivity:refund": 1,
+        f"{UNWIND}/Undo:charge/StartActivity:refund/RunActivity:refund => Action:charge": 1,
+        f"{UNWIND}/Undo:reserve => Action:reserve": 1,
+        f"{UNWIND}/Undo:reserve/StartActivity:release": 1,
+        f"{UNWIND}/Undo:reserve/StartActivity:release/RunActivity:release => Action:reserve": 1,
     }
 )
 """Every span of a run that fails after two actions: its path, and what it is linked to."""
@@ -142,6 +143,13 @@ async def test_times_and_attributes(traced: Traced, harness: Harness) -> None:
         "action.state": "opened",
     }
     await harness.replay_all()
+
+
+async def test_an_undo_that_code_calls_is_linked_too(traced: Traced, harness: Harness) -> None:
+    await traced.run(harness, flows.Told, "by_hand")
+    linked = [path for path in traced.receiver.tree() if " => " in path]
+    [path] = [path for path in linked if path.endswith(" => Action:charge")]
+    assert "StartActivity:refund/RunActivity:refund" in path
 
 
 async def test_no_message_and_no_payload_is_in_a_span(traced: Traced, harness: Harness) -> None:

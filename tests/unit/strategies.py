@@ -131,6 +131,8 @@ _planned_undos = st.builds(
     trigger=st.none() | st.sampled_from(TRIGGERS),
     cause=_causes,
     origin=st.none() | names,
+    undoes_action=st.none() | names,
+    link=st.none() | names,
 )
 _handed_over = st.builds(
     CallRecord,

@@ -19,7 +19,7 @@ from agboss_temporal.core.scope import UnitPath
 from agboss_temporal.core.wire import CallRecord
 from tests.unit.strategies import records
 
-KNOWN = set("vaszxnucpfhwtedolmkb" + ascii_uppercase)
+KNOWN = set("vaszxnucpfhwtedolmkby" + ascii_uppercase)
 
 
 @given(records)
