@@ -107,7 +107,7 @@ async def _unwind(
         run.unwinds.begin(record)
         run.close_scope(scope)
         calls = run.calls_within(scope, only)
-        told = bool(calls or run.calls_about(scope) or _plan(run, scope, only, select))
+        told = bool(calls or run.calls_about(scope) or _wanted(run, scope, only, select))
         if told:
             run.observer.unwind_begins(record)
             _index(run, "running")
@@ -115,7 +115,9 @@ async def _unwind(
             await settle(calls)
             while deciding := run.calls_about(scope):
                 await settled(deciding)
-            run.unwinds.plan(record, _plan(run, scope, only, select))
+            wanted = _wanted(run, scope, only, select)
+            plan = [Planned(e, outcome=e.outcome) for e in reverse_completion(wanted)]
+            run.unwinds.plan(record, plan)
             if told:
                 run.observer.unwind_planned(record)
             if record.plan:
@@ -164,14 +166,13 @@ def _index(run: Run, status: str | None = None) -> None:
         run.index.show(status or run.report().status, left_open)
 
 
-def _plan(
+def _wanted(
     run: Run, scope: Scope, only: str | None, select: Callable[[Entry], bool] | None
-) -> list[Planned]:
+) -> list[Entry]:
+    """List what an unwind answers for; nothing if none of it can be undone."""
     wanted = [
         e
         for e in run.ledger.to_undo(scope)
         if (only is None or e.contract.action == only) and (select is None or select(e))
     ]
-    if all(e.contract.irreversible for e in wanted):
-        return []
-    return [Planned(e, outcome=e.outcome) for e in reverse_completion(wanted)]
+    return [] if all(e.contract.irreversible for e in wanted) else wanted
