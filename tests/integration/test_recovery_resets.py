@@ -10,13 +10,14 @@ import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import WorkflowFailureError
 
-from agboss_temporal import recovery
+from agboss_temporal import CompensationReport, recovery
 from agboss_temporal.recovery import RecoveryRefused
 from tests.integration.recovery_flows import ACTS, SHOP, Order, Steps
 from tests.support.acts import ACTIVITIES, WORLD
 from tests.support.harness import Handle, Harness, events_of, until_did, until_observed
-from tests.support.recoveries import recover, replayed_too, undone
+from tests.support.recoveries import keys, recover, replayed_too, undone
 
 EVERYTHING: list[Callable[..., Any]] = [*ACTIVITIES, *ACTS]
 
@@ -172,3 +173,28 @@ async def test_h6_a_run_made_from_a_recovered_one_does_not_undo_it_again(
         assert len(plan.undos) == 1  # the second b; a is undone, though the new run built on it
         await recover(harness, handle)
         assert sorted(undone(handle.id)) == ["refund:a", "refund:b", "refund:b"]
+
+
+@pytest.mark.parametrize("undone_before", [0, 1])
+async def test_h6_a_run_that_is_reset_in_the_middle_of_its_unwind_ends_it(
+    harness: Harness, undone_before: int
+) -> None:
+    """The new run goes on where the old one was, with the same keys; nothing is left of the old."""
+    async with harness.worker([Steps], EVERYTHING) as queue:
+        handle = await stepped(harness, queue, "a", "b", "c")
+        gate = ("refund:c", "refund:b")[undone_before]
+        WORLD.gate(gate)
+        await handle.cancel()
+        await until_did(handle, f"at:{gate}")
+        new = run_of(harness, handle, await reset(harness, handle, (await tasks(handle))[-1]))
+        WORLD.gate(gate).set()
+        with pytest.raises(WorkflowFailureError):
+            await new.result()
+        report = await new.query("agboss.compensation", result_type=CompensationReport)
+        assert (report.status, report.counts) == ("completed", {"undone": 3})
+        plan = await recovery.plan(harness.client, handle.id, handle.result_run_id)
+        assert (plan.undos, plan.under_way) == ((), ())
+        for item in "abc":
+            assert len(set(keys(handle.id, f"refund:{item}"))) == 1
+        effects = [what for what in WORLD.of(handle.id) if what.startswith("refund:")]
+        assert list(dict.fromkeys(effects)) == ["refund:c", "refund:b", "refund:a"]
