@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from agboss_temporal.cli import connection, loading, showing
+from agboss_temporal.cli import connection, interrupting, loading, showing
 from agboss_temporal.cli.command import Command, Exit
 
 
@@ -18,9 +18,7 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    import asyncio
-
-    return asyncio.run(_plan(arguments))
+    return interrupting.run(_plan(arguments))
 
 
 async def _plan(arguments: Namespace) -> int:

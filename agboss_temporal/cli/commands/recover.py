@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from agboss_temporal.cli import asking, connection, loading, showing
+from agboss_temporal.cli import asking, connection, interrupting, loading, showing
 from agboss_temporal.cli.command import CannotRunError, Command, Exit
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    import asyncio
-
-    return asyncio.run(_recover(arguments))
+    return interrupting.run(_recover(arguments))
 
 
 async def _recover(arguments: Namespace) -> int:

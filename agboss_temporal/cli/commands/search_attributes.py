@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from agboss_temporal.cli import connection
+from agboss_temporal.cli import connection, interrupting
 from agboss_temporal.cli.command import Command, Exit
 
 
@@ -16,9 +16,7 @@ def _configure(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    import asyncio
-
-    return asyncio.run(_do(arguments))
+    return interrupting.run(_do(arguments))
 
 
 async def _do(arguments: Namespace) -> int:

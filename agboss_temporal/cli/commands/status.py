@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from agboss_temporal.cli import connection, loading, showing
+from agboss_temporal.cli import connection, interrupting, loading, showing
 from agboss_temporal.cli.command import CannotRunError, Command, Exit
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ def _run(arguments: Namespace) -> int:
         arguments.parser.error("--run-id and --watch look at a server, --history at a file")
     if arguments.interval <= 0:
         arguments.parser.error("--interval must be greater than 0")
-    import asyncio
-
-    ledger = asyncio.run(_from_server(arguments) if arguments.history is None else _read(arguments))
+    read = _from_server if arguments.history is None else _read
+    ledger = interrupting.run(read(arguments))
     from agboss_temporal.views.standing import standing
 
     return Exit.CLEAN if standing(ledger).is_clean else Exit.TROUBLE

@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from agboss_temporal.cli import asking, connection, loading, showing
+from agboss_temporal.cli import asking, connection, interrupting, loading, showing
 from agboss_temporal.cli.command import Command, Exit
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def _configure(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace) -> int:
     if arguments.concurrency < 1:
         arguments.parser.error("--concurrency must be at least 1")
-    import asyncio
-
-    return asyncio.run(_sweep(arguments))
+    return interrupting.run(_sweep(arguments))
 
 
 async def _sweep(arguments: Namespace) -> int:
