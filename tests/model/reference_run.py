@@ -151,11 +151,10 @@ class Run(Code):
         """The run fails or is cancelled; ``own`` is the unit of the handler that failed it."""
         self.ending = asyncio.get_running_loop().create_future()
         kind = kind_of(error)
-        cancelled = self.cancel_requested and (
-            isinstance(error, asyncio.CancelledError)
-            or (isinstance(error, Err) and error.cancelled)
+        is_cancel = isinstance(error, asyncio.CancelledError) or (
+            isinstance(error, Err) and error.cancelled
         )
-        trigger = "run-cancel" if cancelled else "node-failure"
+        trigger = "run-cancel" if is_cancel and self.cancel_requested else "node-failure"
         if kind in ("app/TimeoutError", "app/LimitExceededError"):
             trigger = "cap-breach"
         await self._quiet()
@@ -170,7 +169,8 @@ class Run(Code):
             await self._stop_handlers()
         await self._idle()
         final = self._final(kind)
-        if cancelled and final == kind:
+        # The cancel may have come only while it unwound: the trigger is what it was.
+        if is_cancel and self.cancel_requested and final == kind:
             self._close("CANCELED", "cancelled")
         else:
             self._close("FAILED", final)

@@ -67,6 +67,10 @@ REGRESSIONS: dict[str, Program] = {
     "a time limit around an action": Program(
         (Limit((Act(on_cancel="ignore"),)),), events=(Event("expire", at=0),)
     ),
+    "a cancel while a run unwinds whose error is a cancel of its own": Program(
+        (Limit((Act(), Fan("group", ((Note(),), (Act(),))))),),
+        events=(Event("cancel", at=3, together=True), Event("expire", at=1, together=True)),
+    ),
     "a run that ends uncommitted with a handler at work": Program(
         (Act("ship"),),
         handlers=((Act("unknown_context", on_cancel="obey_after"),),),
